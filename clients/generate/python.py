@@ -47,8 +47,8 @@ def _type(schema: dict[str, Any]) -> str:
     name = reference(schema)
     if name:
         return name
-    if "oneOf" in schema:
-        return _union([_type(one) for one in schema["oneOf"]])
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return _union([_type(one) for one in choices])
     if "enum" in schema:
         return "Literal[" + ", ".join("None" if one is None else f"'{one}'" for one in schema["enum"]) + "]"
     kinds = []

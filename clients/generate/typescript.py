@@ -36,8 +36,8 @@ def _type(schema: dict[str, Any], prefix: str = "") -> str:
     name = reference(schema)
     if name:
         return prefix + name
-    if "oneOf" in schema:
-        return _union([_type(one, prefix) for one in schema["oneOf"]])
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return _union([_type(one, prefix) for one in choices])
     if "enum" in schema:
         return " | ".join(json.dumps(one) for one in schema["enum"])
     kinds = []

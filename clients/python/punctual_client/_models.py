@@ -13,6 +13,32 @@ ActionRequest = TypedDict(
     },
 )
 
+Amqp1Settings = TypedDict(
+    "Amqp1Settings",
+    {
+        "address": "str",
+        "password": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+        "virtualHost": NotRequired["Union[str, None]"],
+    },
+)
+
+AmqpSettings = TypedDict(
+    "AmqpSettings",
+    {
+        "exchange": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, None]"],
+        "persistent": NotRequired["Union[bool, None]"],
+        "queue": NotRequired["Union[str, None]"],
+        "routingKey": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
 ApiKey = TypedDict(
     "ApiKey",
     {
@@ -333,7 +359,7 @@ ChannelRequest = TypedDict(
         "quietHours": NotRequired["Union[QuietHoursInput, None]"],
         "retry": NotRequired["Union[RetrySettingsInput, None]"],
         "sendWindow": NotRequired["Union[SendWindowInput, None]"],
-        "settings": NotRequired["Union[dict[str, Any], None]"],
+        "settings": NotRequired["Union[AmqpSettings, Amqp1Settings, InProcessSettings, MemorySettings, NatsSettings, SendgridSettings, SlackSettings, SmsGatewaySettings, SmtpSettings, TeamsSettings, TwilioSettings, WebhookSettings, Whatsapp360dialogSettings, WhatsappCloudSettings, WhatsappInfobipSettings, Union[dict[str, Any], None]]"],
         "timeZone": NotRequired["Union[str, None]"],
     },
 )
@@ -768,6 +794,13 @@ Imported = TypedDict(
     },
 )
 
+InProcessSettings = TypedDict(
+    "InProcessSettings",
+    {
+        "handler": "str",
+    },
+)
+
 Inbox = TypedDict(
     "Inbox",
     {
@@ -960,6 +993,13 @@ ListRequest = TypedDict(
     },
 )
 
+MemorySettings = TypedDict(
+    "MemorySettings",
+    {
+
+    },
+)
+
 Message = TypedDict(
     "Message",
     {
@@ -1085,6 +1125,21 @@ NamedSourceRequestBatch = TypedDict(
     "NamedSourceRequestBatch",
     {
         "items": "list[NamedSourceRequest]",
+    },
+)
+
+NatsSettings = TypedDict(
+    "NatsSettings",
+    {
+        "credentials": NotRequired["Union[str, None]"],
+        "nkeySeed": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, None]"],
+        "stream": NotRequired["Union[str, None]"],
+        "subject": "str",
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "token": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
     },
 )
 
@@ -2273,6 +2328,18 @@ SendWindowInput = TypedDict(
     },
 )
 
+SendgridSettings = TypedDict(
+    "SendgridSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "from": "str",
+        "replyTo": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "webhookPublicKey": NotRequired["Union[str, None]"],
+    },
+)
+
 SentMessage = TypedDict(
     "SentMessage",
     {
@@ -2479,6 +2546,58 @@ SkippedComponent = TypedDict(
     },
 )
 
+SlackSettings = TypedDict(
+    "SlackSettings",
+    {
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
+SmsGatewaySettings = TypedDict(
+    "SmsGatewaySettings",
+    {
+        "extra": NotRequired["Union[dict[str, str], None]"],
+        "fields": NotRequired["Union[dict[str, str], None]"],
+        "format": NotRequired["Literal['json', 'form', None]"],
+        "from": NotRequired["Union[str, None]"],
+        "idField": NotRequired["Union[str, None]"],
+        "maxCharacters": NotRequired["Union[int, None]"],
+        "numberFormat": NotRequired["Literal['plus', 'digits', None]"],
+        "password": NotRequired["Union[str, None]"],
+        "receiptIdField": NotRequired["Union[str, None]"],
+        "receiptItems": NotRequired["Union[str, None]"],
+        "receiptSecret": NotRequired["Union[str, None]"],
+        "receiptSignatureHeader": NotRequired["Union[str, None]"],
+        "receiptStates": NotRequired["Union[dict[str, str], None]"],
+        "receiptStatusField": NotRequired["Union[str, None]"],
+        "receiptTimestampHeader": NotRequired["Union[str, None]"],
+        "successField": NotRequired["Union[str, None]"],
+        "successValues": NotRequired["Union[list[str], None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "token": NotRequired["Union[str, None]"],
+        "tokenIn": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
+SmtpSettings = TypedDict(
+    "SmtpSettings",
+    {
+        "ca": NotRequired["Union[str, None]"],
+        "from": "str",
+        "helo": NotRequired["Union[str, None]"],
+        "host": "str",
+        "password": NotRequired["Union[str, None]"],
+        "port": NotRequired["Union[int, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "tls": NotRequired["Literal['required', 'starttls', 'implicit', 'none', None]"],
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
 Source = TypedDict(
     "Source",
     {
@@ -2580,7 +2699,7 @@ SubscriberRequest = TypedDict(
         "events": NotRequired["Union[list[str], None]"],
         "filter": NotRequired["Union[dict[str, Any], None]"],
         "retry": NotRequired["Union[RetrySettingsInput, None]"],
-        "settings": NotRequired["Union[dict[str, Any], None]"],
+        "settings": NotRequired["Union[AmqpSettings, Amqp1Settings, InProcessSettings, MemorySettings, NatsSettings, SendgridSettings, SlackSettings, SmsGatewaySettings, SmtpSettings, TeamsSettings, TwilioSettings, WebhookSettings, Whatsapp360dialogSettings, WhatsappCloudSettings, WhatsappInfobipSettings, Union[dict[str, Any], None]]"],
     },
 )
 
@@ -2798,6 +2917,14 @@ TaskPage = TypedDict(
     },
 )
 
+TeamsSettings = TypedDict(
+    "TeamsSettings",
+    {
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
 Template = TypedDict(
     "Template",
     {
@@ -2942,6 +3069,23 @@ TransferRequest = TypedDict(
     },
 )
 
+TwilioSettings = TypedDict(
+    "TwilioSettings",
+    {
+        "accountSid": "str",
+        "apiKeySecret": NotRequired["Union[str, None]"],
+        "apiKeySid": NotRequired["Union[str, None]"],
+        "authToken": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "callbackToken": NotRequired["Union[str, None]"],
+        "callbackUrl": NotRequired["Union[str, None]"],
+        "from": NotRequired["Union[str, None]"],
+        "messagingServiceSid": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
 Upcoming = TypedDict(
     "Upcoming",
     {
@@ -3056,6 +3200,65 @@ VariantInput = TypedDict(
     },
 )
 
+WebhookSettings = TypedDict(
+    "WebhookSettings",
+    {
+        "previousSecret": NotRequired["Union[str, None]"],
+        "secret": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
+Whatsapp360dialogSettings = TypedDict(
+    "Whatsapp360dialogSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "callbackSecret": NotRequired["Union[str, None]"],
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
+WhatsappCloudSettings = TypedDict(
+    "WhatsappCloudSettings",
+    {
+        "accessToken": NotRequired["Union[str, None]"],
+        "apiVersion": NotRequired["Union[str, None]"],
+        "appSecret": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "phoneNumberId": "str",
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "verifyToken": NotRequired["Union[str, None]"],
+    },
+)
+
+WhatsappInfobipSettings = TypedDict(
+    "WhatsappInfobipSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": "str",
+        "callbackSecret": NotRequired["Union[str, None]"],
+        "from": "str",
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
 Why = TypedDict(
     "Why",
     {
@@ -3135,6 +3338,8 @@ WorkTrace = TypedDict(
 
 __all__ = [
     "ActionRequest",
+    "Amqp1Settings",
+    "AmqpSettings",
     "ApiKey",
     "ApiKeyCreated",
     "ApiKeyPage",
@@ -3203,6 +3408,7 @@ __all__ = [
     "Holds",
     "HostState",
     "Imported",
+    "InProcessSettings",
     "Inbox",
     "InboxMessage",
     "InboxRead",
@@ -3220,6 +3426,7 @@ __all__ = [
     "List",
     "ListPage",
     "ListRequest",
+    "MemorySettings",
     "Message",
     "MessageAccepted",
     "MessageChange",
@@ -3228,6 +3435,7 @@ __all__ = [
     "MisbehaviourRequest",
     "NamedSourceRequest",
     "NamedSourceRequestBatch",
+    "NatsSettings",
     "NewEvent",
     "NewTask",
     "Node",
@@ -3329,6 +3537,7 @@ __all__ = [
     "Scope",
     "SendWindow",
     "SendWindowInput",
+    "SendgridSettings",
     "SentMessage",
     "SentMessages",
     "Sequence",
@@ -3350,6 +3559,9 @@ __all__ = [
     "SiteRotateRequest",
     "SiteToken",
     "SkippedComponent",
+    "SlackSettings",
+    "SmsGatewaySettings",
+    "SmtpSettings",
     "Source",
     "SourceOutcome",
     "SourceOutcomeBatch",
@@ -3378,6 +3590,7 @@ __all__ = [
     "Task",
     "TaskChange",
     "TaskPage",
+    "TeamsSettings",
     "Template",
     "TemplatePage",
     "TemplateRequest",
@@ -3394,6 +3607,7 @@ __all__ = [
     "TopicTitle",
     "TopicTitleInput",
     "TransferRequest",
+    "TwilioSettings",
     "Upcoming",
     "UpcomingRun",
     "User",
@@ -3404,6 +3618,10 @@ __all__ = [
     "UserRequest",
     "Variant",
     "VariantInput",
+    "WebhookSettings",
+    "Whatsapp360dialogSettings",
+    "WhatsappCloudSettings",
+    "WhatsappInfobipSettings",
     "Why",
     "WhyStep",
     "Work",

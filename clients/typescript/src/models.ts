@@ -8,6 +8,42 @@ export interface ActionRequest {
   version?: number | null;
 }
 
+/** `amqp1`: AMQP 1.0 sends messages to Azure Service Bus, ActiveMQ and others. */
+export interface Amqp1Settings {
+  /** Address: a queue, topic or other node, such as survey-answers. */
+  address: string;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** URL: the broker, such as amqps://bus.servicebus.windows.net. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
+  /** Virtual host: the virtual host, as RabbitMQ has them. */
+  virtualHost?: string | null;
+}
+
+/** `amqp`: AMQP 0.9.1 publishes messages to RabbitMQ. */
+export interface AmqpSettings {
+  /** Exchange: where messages go, with a routing key. */
+  exchange?: string | null;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Persistent: whether messages survive a restart of the broker; `true` by default. */
+  persistent?: boolean | null;
+  /** Queue: a queue, in place of an exchange. */
+  queue?: string | null;
+  /** Routing key: the key for the exchange. */
+  routingKey?: string | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** URL: the broker, such as amqps://rabbit.example.com/vhost. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
+}
+
 /** A key as it is stored, without its secret. */
 export interface ApiKey {
   businessUnits?: string[] | null;
@@ -356,7 +392,7 @@ export interface ChannelRequest {
   retry?: RetrySettingsInput | null;
   sendWindow?: SendWindowInput | null;
   /** What the adapter needs; a secret may be given as `env:NAME`. */
-  settings?: Record<string, unknown> | null;
+  settings?: AmqpSettings | Amqp1Settings | InProcessSettings | MemorySettings | NatsSettings | SendgridSettings | SlackSettings | SmsGatewaySettings | SmtpSettings | TeamsSettings | TwilioSettings | WebhookSettings | Whatsapp360dialogSettings | WhatsappCloudSettings | WhatsappInfobipSettings | Record<string, unknown> | null;
   /** The zone of these hours for recipients whose own is not known. */
   timeZone?: string | null;
 }
@@ -817,6 +853,12 @@ export interface Imported {
   updated: number;
 }
 
+/** `in-process`: In process calls a handler that was registered in this process. */
+export interface InProcessSettings {
+  /** Handler: the name of a registered handler; `log` is always there. */
+  handler: string;
+}
+
 /** A page of messages, newest first. */
 export interface Inbox {
   items: InboxMessage[];
@@ -1011,6 +1053,10 @@ export interface ListRequest {
   type: string;
 }
 
+/** `memory`: Memory keeps messages in this process, for trying things out. */
+export interface MemorySettings {
+}
+
 /** A message as it is stored. */
 export interface Message {
   /** Files that go along. */
@@ -1170,6 +1216,28 @@ export interface NamedSourceRequest {
 /** The outcomes of a batch, in the order of its items. */
 export interface NamedSourceRequestBatch {
   items: NamedSourceRequest[];
+}
+
+/** `nats`: NATS JetStream publishes messages to a subject. */
+export interface NatsSettings {
+  /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
+  credentials?: string | null;
+  /** NKey seed: a user's seed, which starts with `SU`. */
+  nkeySeed?: string | null;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Stream: the stream that must take the message. */
+  stream?: string | null;
+  /** Subject: where to publish, such as surveys.answers. */
+  subject: string;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Token: a token, in place of a user name. */
+  token?: string | null;
+  /** URL: the server, such as tls://nats.example.com. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
 }
 
 /** An event to be created. */
@@ -2452,6 +2520,22 @@ export interface SendWindowInput {
   to: string;
 }
 
+/** `sendgrid`: SendGrid sends mail through SendGrid. */
+export interface SendgridSettings {
+  /** API key: a key with the right to send mail, `SG.…`. */
+  apiKey?: string | null;
+  /** Region URL: another region, such as https://api.eu.sendgrid.com; `https://api.sendgrid.com` by default. */
+  baseUrl?: string | null;
+  /** From: the sender, such as reminders@example.com. */
+  from: string;
+  /** Reply to: where answers go, if not to the sender. */
+  replyTo?: string | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Webhook public key: the verification key of the event webhook, in base64, `MFkw…`. */
+  webhookPublicKey?: string | null;
+}
+
 /** A message that a captured channel kept. */
 export interface SentMessage {
   address: string;
@@ -2660,6 +2744,86 @@ export interface SkippedComponent {
   reason: string;
 }
 
+/** `slack`: Slack posts into one room through an incoming webhook. */
+export interface SlackSettings {
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Webhook URL: the URL of an incoming webhook, https://hooks.slack.com/services/…. */
+  url?: string | null;
+}
+
+/** `sms-gateway`: SMS gateway sends SMS through any gateway that takes a POST. */
+export interface SmsGatewaySettings {
+  /** Constant fields: fields that every request has. */
+  extra?: Record<string, string> | null;
+  /** Field names: what the gateway calls `to`, `text`, `from` and `id`. */
+  fields?: Record<string, string> | null;
+  /** Format: how the request is written; `json` by default. */
+  format?: "json" | "form" | null;
+  /** From: the sender that people see. */
+  from?: string | null;
+  /** Id in the answer: a JSON pointer to the gateway's id, such as /messages/0/id. */
+  idField?: string | null;
+  /** Longest text: how many characters a text may have; `1600` by default. */
+  maxCharacters?: number | null;
+  /** Number format: how a number is written; `plus` by default. */
+  numberFormat?: "plus" | "digits" | null;
+  /** Password: the password of the user name. */
+  password?: string | null;
+  /** Id in a receipt: a JSON pointer to the id of the message; `/id` by default. */
+  receiptIdField?: string | null;
+  /** Receipts in the body: a JSON pointer to the list of receipts. */
+  receiptItems?: string | null;
+  /** Receipt secret: what the gateway signs its receipts with. */
+  receiptSecret?: string | null;
+  /** Signature header: the header with the signature; `x-signature` by default. */
+  receiptSignatureHeader?: string | null;
+  /** Words of the states: what each word means: accepted, sent, delivered, read, failed, bounced or optedOut. */
+  receiptStates?: Record<string, string> | null;
+  /** State in a receipt: a JSON pointer to the state of the message; `/status` by default. */
+  receiptStatusField?: string | null;
+  /** Time header: the header with the time that is signed too. */
+  receiptTimestampHeader?: string | null;
+  /** Result in the answer: a JSON pointer to the result, where 200 is not enough. */
+  successField?: string | null;
+  /** Results that mean success: the words that the result has on success. */
+  successValues?: string[] | null;
+  /** Text: the parts of a message that are sent; `body` by default. */
+  text?: "body" | "subject" | "both" | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Token: a key of the gateway, in place of a user name. */
+  token?: string | null;
+  /** Token goes into: `bearer`, `header:NAME` or `field:NAME`; `bearer` by default. */
+  tokenIn?: string | null;
+  /** URL: where the gateway takes messages. */
+  url: string;
+  /** User name: a name for Basic authentication. */
+  username?: string | null;
+}
+
+/** `smtp`: Mail over SMTP sends mail to a relay. */
+export interface SmtpSettings {
+  /** Certificate authority: certificates in PEM that are trusted too, as `file:NAME`. */
+  ca?: string | null;
+  /** From: the sender, such as reminders@example.com. */
+  from: string;
+  /** Greeting: the full name of this host, such as mail.example.com. */
+  helo?: string | null;
+  /** Host: the name of the relay, such as mail.example.com. */
+  host: string;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Port: 587 for STARTTLS, 465 for TLS from the start, 25 without. */
+  port?: number | null;
+  /** Time-out: how long one attempt may take, in seconds; `60` by default. */
+  timeoutSeconds?: number | null;
+  /** Encryption: how the connection is protected; a password is sent over TLS only; `required` by default. */
+  tls?: "required" | "starttls" | "implicit" | "none" | null;
+  /** User name: the account at the relay, with a password. */
+  username?: string | null;
+}
+
 /** A source as it is stored. */
 export interface Source {
   active: boolean;
@@ -2757,7 +2921,7 @@ export interface SubscriberRequest {
   filter?: Record<string, unknown> | null;
   retry?: RetrySettingsInput | null;
   /** What the adapter needs; a secret may be given as `env:NAME`. */
-  settings?: Record<string, unknown> | null;
+  settings?: AmqpSettings | Amqp1Settings | InProcessSettings | MemorySettings | NatsSettings | SendgridSettings | SlackSettings | SmsGatewaySettings | SmtpSettings | TeamsSettings | TwilioSettings | WebhookSettings | Whatsapp360dialogSettings | WhatsappCloudSettings | WhatsappInfobipSettings | Record<string, unknown> | null;
 }
 
 /** An address that gets nothing. */
@@ -2955,6 +3119,14 @@ export interface TaskPage {
   nextCursor?: string | null;
 }
 
+/** `teams`: Microsoft Teams posts into one conversation through a workflow. */
+export interface TeamsSettings {
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Workflow URL: the URL of the workflow `Post to a channel when a webhook request is received`. */
+  url?: string | null;
+}
+
 /** A template as it is stored. */
 export interface Template {
   defaultLocale: string;
@@ -3088,6 +3260,32 @@ export interface TransferRequest {
   owner?: string | null;
 }
 
+/** `twilio`: Twilio sends SMS through Twilio. */
+export interface TwilioSettings {
+  /** Account SID: `AC` and 32 hexadecimal digits. */
+  accountSid: string;
+  /** API key secret: the secret shown when the API key was made. */
+  apiKeySecret?: string | null;
+  /** API key: `SK` and 32 hexadecimal digits, in place of the auth token. */
+  apiKeySid?: string | null;
+  /** Auth token: the account's token in Twilio's console. */
+  authToken?: string | null;
+  /** Region URL: another region, such as https://api.dublin.ie1.twilio.com; `https://api.twilio.com` by default. */
+  baseUrl?: string | null;
+  /** Callback token: the account's token, with which Twilio signs. */
+  callbackToken?: string | null;
+  /** Callback URL: where Twilio reaches this server to report deliveries. */
+  callbackUrl?: string | null;
+  /** From: the sending number such as +14155552671, a short code, or a name. */
+  from?: string | null;
+  /** Messaging service: `MG` and 32 hexadecimal digits, in place of `from`. */
+  messagingServiceSid?: string | null;
+  /** Text: the parts of a message that are sent; `body` by default. */
+  text?: "body" | "subject" | "both" | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+}
+
 /** The next runs of a subscription. */
 export interface Upcoming {
   items: UpcomingRun[];
@@ -3198,6 +3396,92 @@ export interface VariantInput {
   body: string;
   html?: string | null;
   subject: string;
+}
+
+/** `webhook`: Webhook posts signed JSON to a URL. */
+export interface WebhookSettings {
+  /** Previous secret: the one before, with which messages are signed too. */
+  previousSecret?: string | null;
+  /** Signing secret: `whsec_` and 24 to 64 random bytes in base64. */
+  secret?: string | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** URL: where messages are posted, unless a target brings a URL of its own. */
+  url?: string | null;
+}
+
+/** `whatsapp-360dialog`: WhatsApp, 360dialog sends WhatsApp messages through 360dialog. */
+export interface Whatsapp360dialogSettings {
+  /** API key: the key of the number, from 360dialog's hub. */
+  apiKey?: string | null;
+  /** Base URL: the address of 360dialog's API; `https://waba-v2.360dialog.io` by default. */
+  baseUrl?: string | null;
+  /** Callback secret: at least 16 letters and digits, which the provider's calls must know. */
+  callbackSecret?: string | null;
+  /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */
+  language?: string | null;
+  /** Other languages: those that the template is approved in too; only with `template`. */
+  languages?: string[] | null;
+  /** Parameters: `subject`, `body` and JSON pointers into the message's context, in the order of the template; `body` by default; only with `template`. */
+  parameters?: string[] | null;
+  /** Approved template: the name of an approved template; without one, text is sent. */
+  template?: string | null;
+  /** Text: the parts of a message that are sent; `body` by default. */
+  text?: "body" | "subject" | "both" | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+}
+
+/** `whatsapp-cloud`: WhatsApp, Meta Cloud API sends WhatsApp messages through Meta. */
+export interface WhatsappCloudSettings {
+  /** Access token: the token of a system user that may send messages. */
+  accessToken?: string | null;
+  /** API version: a version of Meta's API, written like `v23.0`; `v23.0` by default. */
+  apiVersion?: string | null;
+  /** App secret: the app's secret, with which Meta signs its calls. */
+  appSecret?: string | null;
+  /** Base URL: the address of Meta's API; `https://graph.facebook.com` by default. */
+  baseUrl?: string | null;
+  /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */
+  language?: string | null;
+  /** Other languages: those that the template is approved in too; only with `template`. */
+  languages?: string[] | null;
+  /** Parameters: `subject`, `body` and JSON pointers into the message's context, in the order of the template; `body` by default; only with `template`. */
+  parameters?: string[] | null;
+  /** Phone number id: the id of the sending number, which is not the number. */
+  phoneNumberId: string;
+  /** Approved template: the name of an approved template; without one, text is sent. */
+  template?: string | null;
+  /** Text: the parts of a message that are sent; `body` by default. */
+  text?: "body" | "subject" | "both" | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
+  /** Verify token: what Meta must know when it asks whether the address is ours. */
+  verifyToken?: string | null;
+}
+
+/** `whatsapp-infobip`: WhatsApp, Infobip sends WhatsApp messages through Infobip. */
+export interface WhatsappInfobipSettings {
+  /** API key: a key that may send WhatsApp messages. */
+  apiKey?: string | null;
+  /** Base URL: your own address, such as https://xyz123.api.infobip.com. */
+  baseUrl: string;
+  /** Callback secret: at least 16 letters and digits, which the provider's calls must know. */
+  callbackSecret?: string | null;
+  /** From: the sending number, such as +442071234567. */
+  from: string;
+  /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */
+  language?: string | null;
+  /** Other languages: those that the template is approved in too; only with `template`. */
+  languages?: string[] | null;
+  /** Parameters: `subject`, `body` and JSON pointers into the message's context, in the order of the template; `body` by default; only with `template`. */
+  parameters?: string[] | null;
+  /** Approved template: the name of an approved template; without one, text is sent. */
+  template?: string | null;
+  /** Text: the parts of a message that are sent; `body` by default. */
+  text?: "body" | "subject" | "both" | null;
+  /** Time-out: how long one attempt may take, in seconds; `15` by default. */
+  timeoutSeconds?: number | null;
 }
 
 /** Why something was sent on a day, or why not. */

@@ -1,5 +1,6 @@
 //! The OpenAPI document: every route, described beside its handler and put together here; `finish` makes of it what is served.
 
+mod adapters;
 mod changes;
 mod closed;
 mod finish;

@@ -15,12 +15,12 @@ use lapin::{
     options::{BasicPublishOptions, ConfirmSelectOptions},
     uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo},
 };
-use punctual_model::{Outgoing, ReasonCode};
+use punctual_model::{AboutAdapter, Outgoing, ReasonCode};
 use tokio_util::{compat::TokioAsyncReadCompatExt, sync::DropGuard};
 
 use crate::{
     broker::{AMQP_SCHEMES, Broker, BrokerAdapter, Failure, HandedOver, Place, body, stream},
-    brokers::AMQP_SECRETS,
+    brokers::AMQP,
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -142,11 +142,8 @@ pub struct Live {
 
 impl Broker for Amqp {
     const NAME: &'static str = "amqp";
-    const FIELDS: &'static [&'static str] =
-        &["url", "username", "password", "exchange", "routingKey", "queue", "persistent", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = AMQP_SECRETS;
+    const ABOUT: &'static AboutAdapter = &AMQP;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
-    const SUCH_AS: &'static str = "the broker, such as amqps://rabbit.example.com/vhost";
 
     type Live = Live;
 

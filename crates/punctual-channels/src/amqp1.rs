@@ -17,13 +17,13 @@ use fe2o3_amqp::{
         primitives::{Binary, Timestamp},
     },
 };
-use punctual_model::{Outgoing, Secret};
+use punctual_model::{AboutAdapter, Outgoing, Secret};
 use tokio::sync::Mutex;
 use tokio_util::sync::DropGuard;
 
 use crate::{
     broker::{AMQP_SCHEMES, Broker, BrokerAdapter, Failure, HandedOver, Place, body, stream},
-    brokers::AMQP_SECRETS,
+    brokers::AMQP1,
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -56,11 +56,8 @@ pub struct Live {
 
 impl Broker for Amqp1 {
     const NAME: &'static str = "amqp1";
-    const FIELDS: &'static [&'static str] =
-        &["url", "username", "password", "address", "virtualHost", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = AMQP_SECRETS;
+    const ABOUT: &'static AboutAdapter = &AMQP1;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
-    const SUCH_AS: &'static str = "the broker, such as amqps://bus.servicebus.windows.net";
 
     type Live = Live;
 
@@ -69,7 +66,7 @@ impl Broker for Amqp1 {
             reader.fault("url", "url_invalid", "the URL ends with the host; where messages go is `address`");
         }
         let credentials = reader.credentials();
-        reader.required_text("address", "a queue, topic or other node, such as survey-answers")?;
+        reader.text("address")?;
         let address = reader.broker_name("address");
         // As RabbitMQ reads it; others have no virtual hosts.
         let virtual_host = reader.broker_name("virtualHost").map(|name| format!("vhost:{name}"));

@@ -5,7 +5,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};
-use punctual_model::{Callback, CallbackFault, Secret, SecretReference};
+use punctual_model::{Callback, CallbackFault, Secret, SecretReference, Setting, adapter_settings::Section};
 use ring::{hmac, signature};
 use serde_json::Value;
 
@@ -58,6 +58,15 @@ pub fn knows_secret(secret: Option<&Secret>, call: &Callback<'_>) -> Result<(), 
     let known = found.map(|found| is_same(secret, found));
     if known.contains(&true) { Ok(()) } else { Err(CallbackFault::Signature) }
 }
+
+/// Such a secret among the settings.
+pub(crate) const CALLBACK_SECRET: Setting = Setting::text(
+    "callbackSecret",
+    "Callback secret",
+    "at least 16 letters and digits, which the provider's calls must know",
+)
+.secret()
+.section(Section::Receipts);
 
 /// The setting of such a secret.
 pub fn read_secret(reader: &mut Reader<'_>, name: &str) -> Option<Secret> {

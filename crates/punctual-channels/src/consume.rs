@@ -14,7 +14,7 @@ pub mod nats;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use punctual_model::{Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, SettingsFault};
+use punctual_model::{AboutAdapter, Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, Setting, SettingsFault, adapter_settings::Section};
 use serde_json::Value;
 
 use crate::{
@@ -31,8 +31,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 const LINGER: Duration = Duration::from_millis(10);
 /// Messages at once, unless the settings say another number.
 const BATCH: u64 = 100;
-/// As many as one request may have.
-const BATCH_MAX: u64 = 1_000;
+const BATCH_SETTING: Setting =
+    Setting::number("batch", "Batch", "how many messages are taken at once; one commit for all of them", 1, 1_000)
+        .usually("100")
+        .section(Section::Advanced);
 
 /// The headers of a dead letter.
 const CODE: &str = "punctual-code";
@@ -43,12 +45,9 @@ const STRUCTURED: &str = "application/cloudevents+json; charset=utf-8";
 /// How events are taken from one kind of broker. The value has the settings of one consumer.
 pub trait Source: Sized + Send + Sync + 'static {
     const NAME: &'static str;
-    /// The settings there are; `url` and `batch` are always among them.
-    const FIELDS: &'static [&'static str];
-    const SECRETS: &'static [&'static str];
+    /// Its settings; `url` and `batch` are always among them.
+    const ABOUT: &'static AboutAdapter;
     const SCHEMES: &'static [Scheme];
-    /// What a URL is, for whoever left it out.
-    const SUCH_AS: &'static str;
 
     /// Reads the settings beside the URL; every fault is left with the reader.
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self>;
@@ -75,9 +74,9 @@ impl<S: Source> SourceAdapter<S> {
     }
 
     fn read(&self, settings: &Value) -> Result<(S, Place), Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, S::FIELDS);
-        let url = reader.broker_url(&self.guard, S::SCHEMES, S::SUCH_AS);
-        let batch = reader.integer("batch", 1..=BATCH_MAX).unwrap_or(BATCH);
+        let mut reader = Reader::new(settings, S::ABOUT);
+        let url = reader.broker_url(&self.guard, S::SCHEMES);
+        let batch = reader.integer("batch").unwrap_or(BATCH);
         let source = S::read(&mut reader, url.as_ref(), usize::try_from(batch).unwrap_or(1));
         let place = url.map(|url| Place::new(&self.guard, &url));
         reader.finish(source.zip(place))
@@ -98,8 +97,8 @@ impl<S: Source> ConsumerAdapter for SourceAdapter<S> {
         Ok(Arc::new(SourceConsumer { source, place, trust: self.trust.clone() }))
     }
 
-    fn secret_fields(&self) -> &'static [&'static str] {
-        S::SECRETS
+    fn about(&self) -> &'static AboutAdapter {
+        S::ABOUT
     }
 }
 
@@ -145,12 +144,9 @@ async fn answered<T, E: Into<FeedFault>>(asked: impl Future<Output = Result<T, E
 fn two_places(
     reader: &mut Reader<'_>,
     [from, to]: [&'static str; 2],
-    such_as: &str,
 ) -> (Option<String>, Option<String>) {
-    let read = reader.required_text(from, &format!("where events are, such as {such_as}"));
-    let read = read.and_then(|_| reader.broker_name(from));
-    let dead = reader.required_text(to, &format!("where what is refused goes, such as {such_as}-refused"));
-    let dead = dead.and_then(|_| reader.broker_name(to));
+    let read = reader.text(from).and_then(|_| reader.broker_name(from));
+    let dead = reader.text(to).and_then(|_| reader.broker_name(to));
     if read.is_some() && read == dead {
         reader.fault(to, "out_of_range", "dead letters would be read as events again; use another place");
     }
@@ -170,8 +166,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_on_its_page() {
-        let fields = [nats::NatsStream::FIELDS, amqp::AmqpQueue::FIELDS, amqp1::Amqp1Address::FIELDS];
-        for name in fields.concat() {
+        let all = [nats::NatsStream::ABOUT, amqp::AmqpQueue::ABOUT, amqp1::Amqp1Address::ABOUT];
+        for name in all.iter().flat_map(|about| about.settings.iter().map(|setting| setting.name)) {
             assert!(PAGE.contains(&format!("`{name}`")), "docs/consumers.md says nothing about `{name}`");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use punctual_model::{Adapter, Channel, SettingsFault};
+use punctual_model::{AboutAdapter, Adapter, Channel, SettingsFault};
 use serde_json::Value;
 
 /// An adapter that is not part of this build.
@@ -10,13 +10,13 @@ pub struct DisabledAdapter {
     name: &'static str,
     /// The cargo feature that adds it.
     feature: &'static str,
-    /// What would be secret: settings that another build saved stay hidden here too.
-    secrets: &'static [&'static str],
+    /// Its settings: the secrets among those that another build saved stay hidden here too.
+    about: &'static AboutAdapter,
 }
 
 impl DisabledAdapter {
-    pub fn new(name: &'static str, feature: &'static str, secrets: &'static [&'static str]) -> Self {
-        Self { name, feature, secrets }
+    pub fn new(name: &'static str, feature: &'static str, about: &'static AboutAdapter) -> Self {
+        Self { name, feature, about }
     }
 
     fn why(&self) -> String {
@@ -48,8 +48,8 @@ impl Adapter for DisabledAdapter {
         Err(self.fault())
     }
 
-    fn secret_fields(&self) -> &'static [&'static str] {
-        self.secrets
+    fn about(&self) -> &'static AboutAdapter {
+        self.about
     }
 
     fn check_address(&self, _address: &str) -> Result<(), String> {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_disabled_adapter_says_which_build_has_it() {
-        let adapter = DisabledAdapter::new("nats", "nats", &["password"]);
+        let adapter = DisabledAdapter::new("nats", "nats", &crate::brokers::AMQP1);
         let fault = adapter.check(&serde_json::json!({})).remove(0);
         assert!(fault.detail.contains("--features nats"), "{fault}");
         assert!(adapter.open(&serde_json::json!({})).is_err());

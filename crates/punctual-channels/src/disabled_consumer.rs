@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use punctual_model::{Consumer, ConsumerAdapter, SettingsFault};
+use punctual_model::{AboutAdapter, Consumer, ConsumerAdapter, SettingsFault};
 use serde_json::Value;
 
 /// An adapter that is not part of this build: saving a consumer with it is refused with the feature that adds it.
 pub struct DisabledConsumer {
     name: &'static str,
-    secrets: &'static [&'static str],
+    about: &'static AboutAdapter,
 }
 
 impl DisabledConsumer {
-    pub fn new(name: &'static str, secrets: &'static [&'static str]) -> Self {
-        Self { name, secrets }
+    pub fn new(name: &'static str, about: &'static AboutAdapter) -> Self {
+        Self { name, about }
     }
 
     fn why(&self) -> String {
@@ -43,7 +43,7 @@ impl ConsumerAdapter for DisabledConsumer {
         Err(self.fault())
     }
 
-    fn secret_fields(&self) -> &'static [&'static str] {
-        self.secrets
+    fn about(&self) -> &'static AboutAdapter {
+        self.about
     }
 }

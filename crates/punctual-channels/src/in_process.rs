@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, DuplicateKey, Outgoing, SendOutcome, SettingsFault, nearest::listed};
+use punctual_model::{
+    AboutAdapter, Adapter, Channel, DuplicateKey, Outgoing, SendOutcome, Setting, SettingsFault,
+    nearest::listed,
+};
 
 use crate::settings::{Reader, first};
 
@@ -15,6 +18,18 @@ pub type Handler = Arc<dyn Fn(&Outgoing) -> SendOutcome + Send + Sync>;
 
 /// A handler takes no longer than this; it is code of this process.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
+    title: "In process",
+    purpose: "calls a handler that was registered in this process",
+    types: &["in-process"],
+    settings: &[Setting::text(
+        "handler",
+        "Handler",
+        "the name of a registered handler; `log` is always there",
+    )
+    .required()],
+};
 
 /// The adapter `in-process`.
 #[derive(Clone)]
@@ -48,10 +63,10 @@ impl InProcessAdapter {
     }
 
     fn handler(&self, settings: &serde_json::Value) -> Result<Handler, Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, &["handler"]);
+        let mut reader = Reader::new(settings, &ABOUT);
         let names: Vec<&str> = self.handlers.keys().map(String::as_str).collect();
         let known = listed(&names);
-        let name = reader.required_text("handler", &format!("one of {known}"));
+        let name = reader.text("handler");
         let handler = name.and_then(|name| self.handlers.get(name)).cloned();
         if name.is_some() && handler.is_none() {
             reader.fault("handler", "out_of_range", format!("there is no such handler; there are {known}"));
@@ -63,6 +78,10 @@ impl InProcessAdapter {
 impl Adapter for InProcessAdapter {
     fn name(&self) -> &'static str {
         "in-process"
+    }
+
+    fn about(&self) -> &'static AboutAdapter {
+        &ABOUT
     }
 
     fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault> {

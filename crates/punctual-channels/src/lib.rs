@@ -52,7 +52,7 @@ pub mod whatsapp;
 
 use std::sync::Arc;
 
-use punctual_model::{Adapter, ConsumerAdapter};
+use punctual_model::{AboutAdapter, Adapter, ConsumerAdapter};
 
 #[cfg(feature = "amqp")]
 pub use amqp::AmqpAdapter;
@@ -101,6 +101,32 @@ pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc
 /// Every kind of broker that events can be taken from.
 pub fn consumer_adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn ConsumerAdapter>> {
     brokers::consumers(guard, trust)
+}
+
+/// What each adapter says about itself, by its name, whether this build includes it or not.
+pub fn described() -> Vec<(&'static str, &'static AboutAdapter)> {
+    fn of<P: provider::Provider>() -> (&'static str, &'static AboutAdapter) {
+        (P::NAME, P::ABOUT)
+    }
+    let mut all: Vec<(&'static str, &'static AboutAdapter)> = vec![
+        ("amqp", &brokers::AMQP),
+        ("amqp1", &brokers::AMQP1),
+        ("in-process", &in_process::ABOUT),
+        ("memory", &memory::ABOUT),
+        ("nats", &brokers::NATS),
+        ("smtp", &smtp::ABOUT),
+        ("webhook", &webhook::ABOUT),
+        of::<sendgrid::SendGrid>(),
+        of::<slack::Slack>(),
+        of::<sms_gateway::SmsGateway>(),
+        of::<teams::Teams>(),
+        of::<twilio::Twilio>(),
+        of::<whatsapp::Dialog360>(),
+        of::<whatsapp::Infobip>(),
+        of::<whatsapp::WhatsAppCloud>(),
+    ];
+    all.sort_by_key(|(name, _)| *name);
+    all
 }
 
 /// A message for tests of what is made from one.

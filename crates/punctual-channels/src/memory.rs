@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use punctual_model::{Adapter, Channel, SettingsFault};
+use punctual_model::{AboutAdapter, Adapter, Channel, SettingsFault};
 
 use crate::{
     captured::{Captured, CapturedChannel},
     settings::{Reader, first},
+};
+
+pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
+    title: "Memory",
+    purpose: "keeps messages in this process, for trying things out",
+    types: &["memory"],
+    settings: &[],
 };
 
 /// The adapter `memory`; all its channels share one store.
@@ -29,12 +36,16 @@ impl Adapter for MemoryAdapter {
         "memory"
     }
 
+    fn about(&self) -> &'static AboutAdapter {
+        &ABOUT
+    }
+
     fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault> {
         // A channel without settings is the usual case.
         if settings.is_null() {
             return Vec::new();
         }
-        Reader::new(settings, &[]).finish(Some(())).err().unwrap_or_default()
+        Reader::new(settings, &ABOUT).finish(Some(())).err().unwrap_or_default()
     }
 
     fn open(&self, settings: &serde_json::Value) -> Result<Arc<dyn Channel>, SettingsFault> {

@@ -16,11 +16,11 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind, ServerAddr,
     connection::State,
 };
-use punctual_model::{Outgoing, ReasonCode, Secret, SecretReference, SendOutcome};
+use punctual_model::{AboutAdapter, Outgoing, ReasonCode, Secret, SecretReference, SendOutcome};
 
 use crate::{
     broker::{Broker, BrokerAdapter, Failure, HandedOver, Place, body},
-    brokers::NATS_SECRETS,
+    brokers::NATS,
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::{Trust, certificate_fault},
@@ -104,28 +104,16 @@ pub struct Live {
 
 impl Broker for Nats {
     const NAME: &'static str = "nats";
-    const FIELDS: &'static [&'static str] = &[
-        "url",
-        "subject",
-        "stream",
-        "username",
-        "password",
-        "token",
-        "nkeySeed",
-        "credentials",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = NATS_SECRETS;
+    const ABOUT: &'static AboutAdapter = &NATS;
     const SCHEMES: &'static [Scheme] = &[
         Scheme { name: "tls", port: 4222, secure: true },
         Scheme { name: "nats", port: 4222, secure: false },
     ];
-    const SUCH_AS: &'static str = "the server, such as tls://nats.example.com";
 
     type Live = Live;
 
     fn read(reader: &mut Reader<'_>, _url: Option<&CheckedUrl>) -> Option<Self> {
-        let subject = reader.required_text("subject", "where to publish, such as surveys.answers");
+        let subject = reader.text("subject");
         let fault = subject.and_then(subject_fault);
         if let Some(detail) = fault {
             reader.fault("subject", "out_of_range", detail);

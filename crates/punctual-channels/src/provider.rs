@@ -5,7 +5,8 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use punctual_model::{
-    Adapter, Callback, CallbackFault, CallbackTaken, Channel, Outgoing, SendOutcome, SettingsFault,
+    AboutAdapter, Adapter, Callback, CallbackFault, CallbackTaken, Channel, Outgoing, SendOutcome, Setting,
+    SettingsFault, adapter_settings::Section,
 };
 use serde_json::Value;
 
@@ -19,14 +20,18 @@ use crate::{
 /// Providers answer within a second; one that takes longer than this is in trouble.
 const DEFAULT_TIMEOUT: u64 = 15;
 
+/// The setting that every provider has.
+pub const TIMEOUT: Setting =
+    Setting::number("timeoutSeconds", "Time-out", "how long one attempt may take, in seconds", 1, 30)
+        .usually("15")
+        .section(Section::Advanced);
+
 /// A provider that is called over HTTP. The value has the settings of one channel.
 pub trait Provider: Sized + Send + Sync + 'static {
     /// The name in a channel's `adapter` field.
     const NAME: &'static str;
-    /// The settings there are; `timeoutSeconds` is always one of them.
-    const FIELDS: &'static [&'static str];
-    /// Those that are secret.
-    const SECRETS: &'static [&'static str];
+    /// What it is, and its settings; [`TIMEOUT`] is always one of them.
+    const ABOUT: &'static AboutAdapter;
     /// How many calls may be under way at once.
     const PERMITS: usize = 16;
 
@@ -71,9 +76,9 @@ impl<P: Provider> ProviderAdapter<P> {
     }
 
     fn read(&self, settings: &Value) -> Result<(P, Duration), Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, P::FIELDS);
+        let mut reader = Reader::new(settings, P::ABOUT);
         let provider = P::read(&mut reader, &self.guard);
-        let seconds = reader.integer("timeoutSeconds", 1..=30).unwrap_or(DEFAULT_TIMEOUT);
+        let seconds = reader.integer("timeoutSeconds").unwrap_or(DEFAULT_TIMEOUT);
         reader.finish(provider.map(|provider| (provider, Duration::from_secs(seconds))))
     }
 }
@@ -81,6 +86,10 @@ impl<P: Provider> ProviderAdapter<P> {
 impl<P: Provider> Adapter for ProviderAdapter<P> {
     fn name(&self) -> &'static str {
         P::NAME
+    }
+
+    fn about(&self) -> &'static AboutAdapter {
+        P::ABOUT
     }
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
@@ -94,10 +103,6 @@ impl<P: Provider> Adapter for ProviderAdapter<P> {
         Ok(Arc::new(ProviderChannel { provider, client }))
     }
 
-    fn secret_fields(&self) -> &'static [&'static str] {
-        P::SECRETS
-    }
-
     fn check_address(&self, address: &str) -> Result<(), String> {
         P::check_address(address)
     }
@@ -107,7 +112,8 @@ impl<P: Provider> Adapter for ProviderAdapter<P> {
 /// makes it one.
 fn hidden<P: Provider>(settings: &Value) -> Vec<String> {
     let mut hidden = Vec::new();
-    for secret in P::SECRETS.iter().filter_map(|field| settings.get(field).and_then(Value::as_str)) {
+    let secrets = P::ABOUT.settings.iter().filter(|setting| setting.is_secret);
+    for secret in secrets.filter_map(|setting| settings.get(setting.name).and_then(Value::as_str)) {
         hidden.extend([secret.to_owned(), encoded(secret), Value::from(secret).to_string()]);
         if let Ok(url) = reqwest::Url::parse(secret) {
             hidden.push(url.path().to_owned());

@@ -12,13 +12,8 @@ use crate::{
 const LONGEST_NAME: usize = 200;
 
 /// The setting `url`, checked as far as it is known.
-pub(crate) fn room_url(
-    reader: &mut Reader<'_>,
-    guard: &Guard,
-    hosts: &[&str],
-    such_as: &str,
-) -> Option<CheckedUrl> {
-    let text = reader.required_text("url", such_as)?;
+pub(crate) fn room_url(reader: &mut Reader<'_>, guard: &Guard, hosts: &[&str]) -> Option<CheckedUrl> {
+    let text = reader.text("url")?;
     if SecretReference::is_meant(text) {
         return None;
     }

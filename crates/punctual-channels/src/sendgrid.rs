@@ -10,14 +10,17 @@ use std::time::Duration;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use lettre::message::Mailbox;
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
+use punctual_model::{
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome, Setting,
+    adapter_settings::Section,
+};
 use serde_json::{Value, json};
 
 use crate::{
     callback::PublicKey,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood, permanent},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     settings::Reader,
     smtp::{ONE_CLICK, check_attachment, is_link, message_id, own_headers, parse_address, reply_to},
     text::is_header_text,
@@ -44,15 +47,34 @@ pub struct SendGrid {
 
 impl Provider for SendGrid {
     const NAME: &'static str = "sendgrid";
-    const FIELDS: &'static [&'static str] =
-        &["apiKey", "from", "replyTo", "webhookPublicKey", "baseUrl", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = &["apiKey"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "SendGrid",
+        purpose: "sends mail through SendGrid",
+        types: &["email"],
+        settings: &[
+            Setting::text("apiKey", "API key", "a key with the right to send mail, `SG.…`")
+                .required()
+                .secret(),
+            Setting::text("from", "From", "the sender, such as reminders@example.com").required(),
+            Setting::text("replyTo", "Reply to", "where answers go, if not to the sender"),
+            Setting::text(
+                "webhookPublicKey",
+                "Webhook public key",
+                "the verification key of the event webhook, in base64, `MFkw…`",
+            )
+            .section(Section::Receipts),
+            Setting::url("baseUrl", "Region URL", "another region, such as https://api.eu.sendgrid.com")
+                .usually("https://api.sendgrid.com")
+                .section(Section::Advanced),
+            TIMEOUT,
+        ],
+    };
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://api.sendgrid.com");
         let base = reader.provider_url("baseUrl", base, guard, HOSTS);
-        let key = reader.required_secret("apiKey", "a key with the right to send mail, `SG.…`");
-        let from = reader.required_text("from", "the sender, such as reminders@example.com");
+        let key = reader.needed_secret("apiKey");
+        let from = reader.text("from");
         let from = from.and_then(|text| mailbox(reader, "from", text));
         let reply_to = reader.text("replyTo").and_then(|text| mailbox(reader, "replyTo", text));
         let webhook_key = reader.text("webhookPublicKey").and_then(|text| {

@@ -1,42 +1,64 @@
-//! Reading a channel's settings: every fault is collected, so that a person can mend them all at once.
+//! Reading a channel's settings by their description: every fault is collected, so that a person can mend them all at once.
+//!
+//! What must be given, the bounds of numbers, the words of a choice and the settings that need another one are taken from the
+//! description, so that what people are told and what is checked are the same.
 
-use std::ops::RangeInclusive;
-
-use punctual_model::{Secret, SecretReference, SettingsFault, nearest::suggestion};
+use punctual_model::{
+    AboutAdapter, Secret, SecretReference, Setting, SettingKind, SettingsFault, nearest::suggestion,
+};
 use serde_json::{Map, Value};
 
 use crate::guard::{CheckedUrl, Guard};
 
 /// Collects values and faults of one settings object.
 pub struct Reader<'a> {
+    about: &'static AboutAdapter,
     fields: Option<&'a Map<String, Value>>,
     faults: Vec<SettingsFault>,
 }
 
 impl<'a> Reader<'a> {
-    /// Starts with the faults that any settings can have: not an object, or a name nobody reads.
-    pub fn new(settings: &'a Value, known: &[&str]) -> Self {
-        let mut reader = Self { fields: settings.as_object(), faults: Vec::new() };
-        match reader.fields {
-            None => reader.fault("", "wrong_type", "the settings must be an object"),
-            Some(fields) => {
-                for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
-                    let detail =
-                        format!("`{name}` is no setting of this adapter: {}", suggestion(name, known));
-                    reader.fault(name, "unknown_field", detail);
-                }
+    /// Starts with the faults that any settings can have: not an object, a name that is not described, or one that means
+    /// nothing without another.
+    pub fn new(settings: &'a Value, about: &'static AboutAdapter) -> Self {
+        let mut reader = Self { about, fields: settings.as_object(), faults: Vec::new() };
+        let Some(fields) = reader.fields else {
+            reader.fault("", "wrong_type", "the settings must be an object");
+            return reader;
+        };
+        let known: Vec<&str> = about.settings.iter().map(|setting| setting.name).collect();
+        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+            let detail = format!("`{name}` is no setting of this adapter: {}", suggestion(name, &known));
+            reader.fault(name, "unknown_field", detail);
+        }
+        for setting in about.settings {
+            let other = setting.with.filter(|other| reader.has(setting.name) && !reader.has(other));
+            if let Some(other) = other {
+                let name = setting.name;
+                let detail = format!("`{name}` belongs to `{other}`, and there is none");
+                reader.fault(name, "field_conflict", detail);
             }
         }
         reader
     }
 
+    /// What is said about a setting. One that is not described is refused above, wherever it is given.
+    fn described(&self, name: &str) -> Option<&'static Setting> {
+        let setting = self.about.setting(name);
+        debug_assert!(setting.is_some(), "`{name}` is read and not described");
+        setting
+    }
+
+    /// A fault; the same one is found once.
     pub fn fault(&mut self, name: &str, code: &'static str, detail: impl Into<String>) {
         let pointer = if name.is_empty() {
             String::new()
         } else {
             format!("/{}", name.replace('~', "~0").replace('/', "~1"))
         };
-        self.faults.push(SettingsFault { pointer, code, detail: detail.into() });
+        if self.faults.iter().all(|fault| (&fault.pointer, fault.code) != (&pointer, code)) {
+            self.faults.push(SettingsFault { pointer, code, detail: detail.into() });
+        }
     }
 
     /// A field that is there and not null.
@@ -44,7 +66,12 @@ impl<'a> Reader<'a> {
         self.fields?.get(name).filter(|value| !value.is_null())
     }
 
+    /// A text; what must be there and is not is a fault.
     pub fn text(&mut self, name: &str) -> Option<&'a str> {
+        let is_required = self.described(name).is_some_and(|setting| setting.is_required);
+        if is_required && !self.needs(name) {
+            return None;
+        }
         let value = self.value(name)?;
         let text = value.as_str();
         if text.is_none() {
@@ -53,18 +80,28 @@ impl<'a> Reader<'a> {
         text
     }
 
-    pub fn required_text(&mut self, name: &str, such_as: &str) -> Option<&'a str> {
-        if self.value(name).is_none_or(|value| value.as_str() == Some("")) {
-            if self.fields.is_some() {
-                self.fault(name, "missing_field", format!("`{name}` is missing; it is {such_as}"));
-            }
-            return None;
+    /// That a setting is there and not empty, where others make it necessary.
+    pub fn needs(&mut self, name: &str) -> bool {
+        let is_there = self.value(name).is_some_and(|value| value.as_str() != Some(""));
+        if !is_there && self.fields.is_some() {
+            let hint = self.described(name).map_or("", |setting| setting.hint);
+            self.fault(name, "missing_field", format!("`{name}` is missing; it is {hint}"));
         }
-        self.text(name)
+        is_there
     }
 
-    /// One of some words; the first is the default.
+    /// A text that others make necessary.
+    pub fn needed_text(&mut self, name: &str) -> Option<&'a str> {
+        if self.needs(name) { self.text(name) } else { None }
+    }
+
+    /// One of some words; the first is the default. They are the words of the description.
     pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
+        debug_assert!(
+            self.described(name).is_some_and(|setting| matches!(setting.kind, SettingKind::Choice(words)
+                if words.iter().map(|(word, _)| word).eq(choices.iter().map(|(word, _)| word)))),
+            "`{name}` has other words than its description"
+        );
         let Some(text) = self.text(name) else { return choices.first().map(|(_, choice)| *choice) };
         let found = choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
         if found.is_none() {
@@ -87,9 +124,9 @@ impl<'a> Reader<'a> {
         Some(Secret::new(text))
     }
 
-    pub fn required_secret(&mut self, name: &str, such_as: &str) -> Option<Secret> {
-        self.required_text(name, such_as)?;
-        self.secret(name)
+    /// A secret that others make necessary.
+    pub fn needed_secret(&mut self, name: &str) -> Option<Secret> {
+        if self.needs(name) { self.secret(name) } else { None }
     }
 
     /// User name and password, both or none.
@@ -165,7 +202,12 @@ impl<'a> Reader<'a> {
         value.as_bool()
     }
 
-    pub fn integer(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {
+    /// A whole number within the bounds of its description.
+    pub fn integer(&mut self, name: &str) -> Option<u64> {
+        let range = match self.described(name)?.kind {
+            SettingKind::Number { least, most } => least..=most,
+            _ => 0..=0,
+        };
         let value = self.value(name)?;
         match value.as_u64() {
             Some(number) if range.contains(&number) => return Some(number),

@@ -1,8 +1,21 @@
 //! Messages that are one short text to one phone: what SMS and WhatsApp share.
 
-use punctual_model::{Outgoing, Phone, ReasonCode, SendOutcome};
+use punctual_model::{Outgoing, Phone, ReasonCode, SendOutcome, Setting, adapter_settings::Section};
 
 use crate::{http::permanent, settings::Reader};
+
+/// The setting that says which parts of a message make up its text.
+pub(crate) const TEXT: Setting = Setting::choice(
+    "text",
+    "Text",
+    "the parts of a message that are sent",
+    &[
+        ("body", "the body, or the subject where it is empty"),
+        ("subject", "the subject"),
+        ("both", "subject and body"),
+    ],
+)
+.section(Section::Content);
 
 /// Which parts of a message make up its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

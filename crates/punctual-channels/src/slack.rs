@@ -2,13 +2,13 @@
 //!
 //! Slack takes no idempotency key and gives no id of the message.
 
-use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{AboutAdapter, Outgoing, ReasonCode, SendOutcome, Setting};
 use serde_json::json;
 
 use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     room::{body_of, check_room, room_url, shortened},
     settings::Reader,
 };
@@ -27,14 +27,26 @@ pub struct Slack {
 
 impl Provider for Slack {
     const NAME: &'static str = "slack";
-    const FIELDS: &'static [&'static str] = &["url", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = &["url"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "Slack",
+        purpose: "posts into one room through an incoming webhook",
+        types: &["slack"],
+        settings: &[
+            Setting::url(
+                "url",
+                "Webhook URL",
+                "the URL of an incoming webhook, https://hooks.slack.com/services/…",
+            )
+            .required()
+            .secret(),
+            TIMEOUT,
+        ],
+    };
     /// Slack takes about one message a second for each webhook, with short bursts.
     const PERMITS: usize = 2;
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
-        let such_as = "the URL of an incoming webhook, https://hooks.slack.com/services/…";
-        Some(Self { url: room_url(reader, guard, HOSTS, such_as)? })
+        Some(Self { url: room_url(reader, guard, HOSTS)? })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {

@@ -1,9 +1,12 @@
 //! SMS through any gateway that takes a POST: names of its fields, its credentials and its yes are settings.
 
+mod about;
 mod receipts;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
+use punctual_model::{
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome,
+};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
@@ -60,35 +63,10 @@ enum Access {
 
 impl Provider for SmsGateway {
     const NAME: &'static str = "sms-gateway";
-    const FIELDS: &'static [&'static str] = &[
-        "url",
-        "format",
-        "fields",
-        "extra",
-        "from",
-        "username",
-        "password",
-        "token",
-        "tokenIn",
-        "numberFormat",
-        "text",
-        "maxCharacters",
-        "idField",
-        "successField",
-        "successValues",
-        "receiptSecret",
-        "receiptSignatureHeader",
-        "receiptTimestampHeader",
-        "receiptItems",
-        "receiptIdField",
-        "receiptStatusField",
-        "receiptStates",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = &["password", "token", "receiptSecret"];
+    const ABOUT: &'static AboutAdapter = &about::ABOUT;
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
-        let url = reader.required_text("url", "where the gateway takes messages").and_then(|text| {
+        let url = reader.text("url").and_then(|text| {
             let checked = guard.check_url(text);
             match checked {
                 Ok(url) if url.url.query().is_some() => {
@@ -108,7 +86,7 @@ impl Provider for SmsGateway {
         let fields = read_fields(reader);
         let extra = reader.texts("extra");
         let with_plus = reader.choice("numberFormat", &[("plus", true), ("digits", false)]);
-        let most = reader.integer("maxCharacters", 1..=10_000).unwrap_or(DEFAULT_CHARACTERS);
+        let most = reader.integer("maxCharacters").unwrap_or(DEFAULT_CHARACTERS);
         let id_field = pointer(reader, "idField");
         let success_field = pointer(reader, "successField");
         let success_values: Vec<String> =

@@ -35,7 +35,8 @@ use lettre::{
     },
 };
 use punctual_model::{
-    Adapter, Channel, Outgoing, ReasonCode, Secret, SecretReference, SendOutcome, SettingsFault,
+    AboutAdapter, Adapter, Channel, Outgoing, ReasonCode, Secret, SecretReference, SendOutcome, Setting,
+    SettingsFault, adapter_settings::Section,
 };
 use rustls::pki_types::ServerName;
 use serde_json::Value;
@@ -51,8 +52,48 @@ use crate::{
     trust::Trust,
 };
 
-const FIELDS: &[&str] =
-    &["host", "port", "tls", "username", "password", "from", "helo", "ca", "timeoutSeconds"];
+pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
+    title: "Mail over SMTP",
+    purpose: "sends mail to a relay",
+    types: &["email"],
+    settings: &[
+        Setting::text("host", "Host", "the name of the relay, such as mail.example.com").required(),
+        Setting::number(
+            "port",
+            "Port",
+            "587 for STARTTLS, 465 for TLS from the start, 25 without",
+            1,
+            65_535,
+        ),
+        Setting::choice(
+            "tls",
+            "Encryption",
+            "how the connection is protected; a password is sent over TLS only",
+            &[
+                ("required", "required: TLS from the start on port 465, else STARTTLS"),
+                ("starttls", "STARTTLS on any port"),
+                ("implicit", "TLS from the start on any port"),
+                ("none", "none"),
+            ],
+        ),
+        Setting::text("from", "From", "the sender, such as reminders@example.com").required(),
+        Setting::text("username", "User name", "the account at the relay, with a password")
+            .section(Section::SignIn),
+        Setting::text("password", "Password", "the account's password").secret().section(Section::SignIn),
+        Setting::text("helo", "Greeting", "the full name of this host, such as mail.example.com")
+            .section(Section::Advanced),
+        Setting::lines(
+            "ca",
+            "Certificate authority",
+            "certificates in PEM that are trusted too, as `file:NAME`",
+        )
+        .secret()
+        .section(Section::Advanced),
+        Setting::number("timeoutSeconds", "Time-out", "how long one attempt may take, in seconds", 1, 600)
+            .usually("60")
+            .section(Section::Advanced),
+    ],
+};
 /// A relay that takes longer is in trouble; a slow one may have up to ten minutes, which the standard allows.
 const DEFAULT_TIMEOUT: u64 = 60;
 
@@ -88,8 +129,8 @@ impl SmtpAdapter {
     }
 
     fn read(&self, settings: &Value) -> Result<Settings, Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, FIELDS);
-        let host = reader.required_text("host", "the name of the relay, such as mail.example.com");
+        let mut reader = Reader::new(settings, &ABOUT);
+        let host = reader.text("host");
         let host = host.filter(|host| {
             let plain = !host.contains(|c: char| c.is_control() || c.is_whitespace() || "/@[]".contains(c));
             if !plain {
@@ -97,18 +138,15 @@ impl SmtpAdapter {
             }
             plain
         });
-        let port = reader.integer("port", 1..=65535).and_then(|port| u16::try_from(port).ok());
-        let security = match reader.text("tls") {
-            None | Some("required") if port == Some(465) => Security::Implicit,
-            None | Some("required" | "starttls") => Security::StartTls,
-            Some("implicit") => Security::Implicit,
-            Some("none") => Security::None,
-            Some(_) => {
-                let detail = "`tls` must be `required`, `starttls`, `implicit` or `none`";
-                reader.fault("tls", "out_of_range", detail);
-                Security::StartTls
-            }
-        };
+        let port = reader.integer("port").and_then(|port| u16::try_from(port).ok());
+        let by_port = if port == Some(465) { Security::Implicit } else { Security::StartTls };
+        let choices = [
+            ("required", by_port),
+            ("starttls", Security::StartTls),
+            ("implicit", Security::Implicit),
+            ("none", Security::None),
+        ];
+        let security = reader.choice("tls", &choices).unwrap_or(Security::StartTls);
         let port = port.unwrap_or(match security {
             Security::None => 25,
             Security::StartTls => 587,
@@ -118,14 +156,13 @@ impl SmtpAdapter {
         if credentials.is_some() && security == Security::None && !host.is_some_and(is_local) {
             reader.fault("tls", "out_of_range", "a password is sent over TLS only: set `tls` to `required`");
         }
-        let from =
-            reader.required_text("from", "the sender, such as reminders@example.com").and_then(|text| {
-                let mailbox = text.parse::<Mailbox>().ok().filter(|_| is_header_text(text));
-                if mailbox.is_none() {
-                    reader.fault("from", "address_invalid", "`from` is no mail address; write a@b.example");
-                }
-                mailbox
-            });
+        let from = reader.text("from").and_then(|text| {
+            let mailbox = text.parse::<Mailbox>().ok().filter(|_| is_header_text(text));
+            if mailbox.is_none() {
+                reader.fault("from", "address_invalid", "`from` is no mail address; write a@b.example");
+            }
+            mailbox
+        });
         let helo = reader.text("helo").filter(|name| {
             let is_full = is_full_name(name);
             if !is_full {
@@ -143,7 +180,7 @@ impl SmtpAdapter {
             }),
             None => self.trust.clone(),
         };
-        let seconds = reader.integer("timeoutSeconds", 1..=600).unwrap_or(DEFAULT_TIMEOUT);
+        let seconds = reader.integer("timeoutSeconds").unwrap_or(DEFAULT_TIMEOUT);
         let read = host.zip(from).map(|(host, from)| Settings {
             hello: hello(helo, &from),
             trust,
@@ -212,6 +249,10 @@ impl Adapter for SmtpAdapter {
         "smtp"
     }
 
+    fn about(&self) -> &'static AboutAdapter {
+        &ABOUT
+    }
+
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
         self.read(settings).err().unwrap_or_default()
     }
@@ -255,10 +296,6 @@ impl Adapter for SmtpAdapter {
             from: settings.from,
             timeout: settings.timeout,
         }))
-    }
-
-    fn secret_fields(&self) -> &'static [&'static str] {
-        &["password", "ca"]
     }
 
     fn check_address(&self, address: &str) -> Result<(), String> {

@@ -3,13 +3,13 @@
 //! The URL is the right to post: it is a secret, and a target is only a name. A workflow takes no idempotency key and
 //! gives no id. Its yes means that the workflow has started.
 
-use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{AboutAdapter, Outgoing, ReasonCode, SendOutcome, Setting};
 use serde_json::{Value, json};
 
 use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     room::{body_of, check_room, room_url, shortened},
     settings::Reader,
 };
@@ -31,14 +31,26 @@ pub struct Teams {
 
 impl Provider for Teams {
     const NAME: &'static str = "teams";
-    const FIELDS: &'static [&'static str] = &["url", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = &["url"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "Microsoft Teams",
+        purpose: "posts into one conversation through a workflow",
+        types: &["teams"],
+        settings: &[
+            Setting::url(
+                "url",
+                "Workflow URL",
+                "the URL of the workflow `Post to a channel when a webhook request is received`",
+            )
+            .required()
+            .secret(),
+            TIMEOUT,
+        ],
+    };
     /// Teams takes four messages a second for each webhook.
     const PERMITS: usize = 4;
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
-        let such_as = "the URL of the workflow `Post to a channel when a webhook request is received`";
-        Some(Self { url: room_url(reader, guard, HOSTS, such_as)? })
+        Some(Self { url: room_url(reader, guard, HOSTS)? })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {

@@ -6,7 +6,10 @@
 mod status;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
+use punctual_model::{
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome, Setting,
+    adapter_settings::Section,
+};
 use serde_json::Value;
 
 pub use status::receipt;
@@ -15,9 +18,9 @@ use crate::{
     callback,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     settings::Reader,
-    short_text::{Text, check_number, is_sender, number},
+    short_text::{TEXT, Text, check_number, is_sender, number},
 };
 
 /// The adapter `twilio`.
@@ -46,20 +49,50 @@ enum From {
 
 impl Provider for Twilio {
     const NAME: &'static str = "twilio";
-    const FIELDS: &'static [&'static str] = &[
-        "accountSid",
-        "authToken",
-        "apiKeySid",
-        "apiKeySecret",
-        "from",
-        "messagingServiceSid",
-        "text",
-        "callbackUrl",
-        "callbackToken",
-        "baseUrl",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = &["authToken", "apiKeySecret", "callbackToken"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "Twilio",
+        purpose: "sends SMS through Twilio",
+        types: &["sms"],
+        settings: &[
+            Setting::text("accountSid", "Account SID", "`AC` and 32 hexadecimal digits").required(),
+            Setting::text("from", "From", "the sending number such as +14155552671, a short code, or a name"),
+            Setting::text(
+                "messagingServiceSid",
+                "Messaging service",
+                "`MG` and 32 hexadecimal digits, in place of `from`",
+            ),
+            Setting::text("authToken", "Auth token", "the account's token in Twilio's console")
+                .secret()
+                .section(Section::SignIn),
+            Setting::text(
+                "apiKeySid",
+                "API key",
+                "`SK` and 32 hexadecimal digits, in place of the auth token",
+            )
+            .section(Section::SignIn),
+            Setting::text("apiKeySecret", "API key secret", "the secret shown when the API key was made")
+                .secret()
+                .section(Section::SignIn),
+            TEXT,
+            Setting::url(
+                "callbackUrl",
+                "Callback URL",
+                "where Twilio reaches this server to report deliveries",
+            )
+            .section(Section::Receipts),
+            Setting::text("callbackToken", "Callback token", "the account's token, with which Twilio signs")
+                .secret()
+                .section(Section::Receipts),
+            Setting::url(
+                "baseUrl",
+                "Region URL",
+                "another region, such as https://api.dublin.ie1.twilio.com",
+            )
+            .usually("https://api.twilio.com")
+            .section(Section::Advanced),
+            TIMEOUT,
+        ],
+    };
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://api.twilio.com");
@@ -71,9 +104,9 @@ impl Provider for Twilio {
                 reader.fault("authToken", "field_conflict", detail);
             }
             let key = sid(reader, "apiKeySid", "SK", true);
-            (key, reader.required_secret("apiKeySecret", "the secret shown when the API key was made"))
+            (key, reader.needed_secret("apiKeySecret"))
         } else {
-            (account, reader.required_secret("authToken", "the account's token in Twilio's console"))
+            (account, reader.needed_secret("authToken"))
         };
         let from = match (reader.text("from"), sid(reader, "messagingServiceSid", "MG", false)) {
             (Some(_), Some(_)) => {
@@ -163,7 +196,7 @@ fn read_callback(reader: &mut Reader<'_>) -> Option<(String, Secret)> {
 /// An id of Twilio's: two letters and 32 hexadecimal digits.
 fn sid<'a>(reader: &mut Reader<'a>, name: &str, prefix: &str, is_required: bool) -> Option<&'a str> {
     let such_as = format!("`{prefix}` and 32 hexadecimal digits");
-    let text = if is_required { reader.required_text(name, &such_as) } else { reader.text(name) }?;
+    let text = if is_required { reader.needed_text(name) } else { reader.text(name) }?;
     let digits = text.strip_prefix(prefix).unwrap_or_default();
     if digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Some(text);

@@ -9,13 +9,17 @@ pub mod signature;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, SecretReference, SendOutcome, SettingsFault};
+use punctual_model::{
+    AboutAdapter, Adapter, Channel, Outgoing, ReasonCode, SecretReference, SendOutcome, Setting,
+    SettingsFault,
+};
 use serde_json::Value;
 use signature::SigningKey;
 
 use crate::{
     guard::{CheckedUrl, Guard},
     http::{Call, HttpClient, classify, permanent},
+    provider::TIMEOUT,
     settings::{Reader, first},
     trust::Trust,
 };
@@ -23,7 +27,24 @@ use crate::{
 #[cfg(any(feature = "nats", feature = "amqp", feature = "amqp1"))]
 pub(crate) use body::of as body_of;
 
-const FIELDS: &[&str] = &["url", "secret", "previousSecret", "timeoutSeconds"];
+pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
+    title: "Webhook",
+    purpose: "posts signed JSON to a URL",
+    types: &["webhook"],
+    settings: &[
+        Setting::url("url", "URL", "where messages are posted, unless a target brings a URL of its own"),
+        Setting::text("secret", "Signing secret", "`whsec_` and 24 to 64 random bytes in base64")
+            .required()
+            .secret(),
+        Setting::text(
+            "previousSecret",
+            "Previous secret",
+            "the one before, with which messages are signed too",
+        )
+        .secret(),
+        TIMEOUT,
+    ],
+};
 const DEFAULT_TIMEOUT: u64 = 15;
 
 /// The adapter `webhook`.
@@ -39,7 +60,7 @@ impl WebhookAdapter {
     }
 
     fn read(&self, settings: &Value, open: bool) -> Result<Settings, Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, FIELDS);
+        let mut reader = Reader::new(settings, &ABOUT);
         let url = reader.text("url").and_then(|text| match self.guard.check_url(text) {
             Ok(url) => Some(url),
             Err(fault) => {
@@ -47,7 +68,7 @@ impl WebhookAdapter {
                 None
             }
         });
-        let secret = reader.required_text("secret", "`whsec_` and 24 to 64 random bytes in base64");
+        let secret = reader.text("secret");
         let previous = reader.text("previousSecret");
         let mut keys = Vec::new();
         for (name, secret) in [("secret", secret), ("previousSecret", previous)] {
@@ -59,7 +80,7 @@ impl WebhookAdapter {
                 None => {}
             }
         }
-        let seconds = reader.integer("timeoutSeconds", 1..=30).unwrap_or(DEFAULT_TIMEOUT);
+        let seconds = reader.integer("timeoutSeconds").unwrap_or(DEFAULT_TIMEOUT);
         reader.finish(Some(Settings { url, keys, timeout: Duration::from_secs(seconds) }))
     }
 }
@@ -75,6 +96,10 @@ impl Adapter for WebhookAdapter {
         "webhook"
     }
 
+    fn about(&self) -> &'static AboutAdapter {
+        &ABOUT
+    }
+
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
         self.read(settings, false).err().unwrap_or_default()
     }
@@ -83,10 +108,6 @@ impl Adapter for WebhookAdapter {
         let settings = self.read(settings, true).map_err(first)?;
         let client = HttpClient::open(&self.guard, &self.trust, settings.timeout, Vec::new())?;
         Ok(Arc::new(WebhookChannel { guard: self.guard.clone(), settings, client }))
-    }
-
-    fn secret_fields(&self) -> &'static [&'static str] {
-        &["secret", "previousSecret"]
     }
 
     fn check_address(&self, address: &str) -> Result<(), String> {

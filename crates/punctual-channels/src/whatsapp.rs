@@ -9,7 +9,7 @@ mod infobip;
 mod reports;
 mod statuses;
 
-use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome, Setting, adapter_settings::Section};
 use serde_json::Value;
 
 pub use cloud::{WhatsAppCloud, WhatsAppCloudAdapter, classify as classify_cloud};
@@ -17,6 +17,39 @@ pub use dialog360::{Dialog360, Dialog360Adapter};
 pub use infobip::{Infobip, InfobipAdapter, classify as classify_infobip};
 
 use crate::{http::permanent, settings::Reader, short_text::Text};
+
+/// The settings that say what a message of WhatsApp has.
+pub(crate) const TEMPLATE: Setting = Setting::text(
+    "template",
+    "Approved template",
+    "the name of an approved template; without one, text is sent",
+)
+.section(Section::Content);
+pub(crate) const LANGUAGE: Setting =
+    Setting::text("language", "Language", "that of the approved template, such as `en`, `en_US` or `ar`")
+        .usually("en")
+        .with("template")
+        .section(Section::Content);
+pub(crate) const LANGUAGES: Setting =
+    Setting::texts("languages", "Other languages", "those that the template is approved in too")
+        .with("template")
+        .section(Section::Content);
+pub(crate) const PARAMETERS: Setting = Setting::texts(
+    "parameters",
+    "Parameters",
+    "`subject`, `body` and JSON pointers into the message's context, in the order of the template",
+)
+.usually("body")
+.with("template")
+.section(Section::Content);
+
+#[cfg(test)]
+static WORDING_ALONE: punctual_model::AboutAdapter = punctual_model::AboutAdapter {
+    title: "",
+    purpose: "",
+    types: &[],
+    settings: &[crate::short_text::TEXT, TEMPLATE, LANGUAGE, LANGUAGES, PARAMETERS],
+};
 
 /// What a text may have, and what one parameter of a template may.
 const MOST_CHARACTERS: usize = 4_096;
@@ -90,15 +123,7 @@ impl Template {
 impl Wording {
     pub fn read(reader: &mut Reader<'_>) -> Self {
         let text = Text::read(reader);
-        let Some(name) = reader.text("template") else {
-            for name in ["language", "languages", "parameters"] {
-                if reader.has(name) {
-                    let detail = format!("`{name}` belongs to a `template`, and there is none");
-                    reader.fault(name, "field_conflict", detail);
-                }
-            }
-            return Self { text, template: None };
-        };
+        let Some(name) = reader.text("template") else { return Self { text, template: None } };
         let plain = |text: &str| {
             (1..=512).contains(&text.len())
                 && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
@@ -175,7 +200,7 @@ mod tests {
     use super::*;
 
     fn read(settings: &Value) -> Result<Wording, Vec<(String, &'static str)>> {
-        let mut reader = Reader::new(settings, &["text", "template", "language", "languages", "parameters"]);
+        let mut reader = Reader::new(settings, &WORDING_ALONE);
         let wording = Wording::read(&mut reader);
         let faults = reader.finish(Some(wording));
         faults.map_err(|faults| faults.into_iter().map(|fault| (fault.pointer, fault.code)).collect())

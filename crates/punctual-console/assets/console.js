@@ -218,3 +218,20 @@
   schema.addEventListener("input", () => { written = true; follow(); });
   follow();
 })();
+
+// Only the fields that apply: `data-when` names a field, and the values for which this one is shown; no values mean any.
+(() => {
+  const parts = [...document.querySelectorAll("[data-when]")];
+  const form = parts[0]?.closest("form");
+  if (!form) return;
+  const value = (name) => form.elements[name]?.value ?? "";
+  const applies = (part) => {
+    const [name, values] = part.dataset.when.split("=");
+    return values === undefined ? value(name) !== "" : values.split("|").includes(value(name));
+  };
+  // What has a value or a fault stays visible: it would be sent all the same.
+  const filled = (part) => part.querySelector(".fault") || [...part.querySelectorAll("input, textarea")].some((field) => field.value);
+  const look = () => parts.forEach((part) => { part.hidden = !applies(part) && !filled(part); });
+  form.addEventListener("input", look);
+  look();
+})();

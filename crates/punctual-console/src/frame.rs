@@ -31,6 +31,8 @@ pub struct NavEntry {
 
 /// Its badge counts what the viewer has not read.
 const INBOX: &str = "/inbox";
+/// Every page below it belongs to it.
+const SETTINGS: &str = "/settings";
 
 pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/", name: "Overview", badge: &[] },
@@ -50,7 +52,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/consumers", name: "Consumers", badge: &[Kind::Consumer] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
     NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
-    NavEntry { path: "/settings/users", name: "Users", badge: &[] },
+    NavEntry { path: SETTINGS, name: "Settings", badge: &[] },
 ];
 
 /// A request for a page: who looks, and how they want things shown.
@@ -155,7 +157,7 @@ impl Visit {
         let nav = NAV.iter().map(|entry| NavItem {
             path: entry.path,
             name: entry.name,
-            current: entry.path == path,
+            current: entry.path == path || (entry.path == SETTINGS && path.starts_with(SETTINGS)),
             badge: if entry.path == INBOX { unread.clone() } else { badge(entry.badge) },
             badge_says: if entry.path == INBOX { "not read" } else { "need attention" },
         });

@@ -10,6 +10,7 @@ mod assets;
 mod chart;
 mod cookies;
 mod device;
+mod editor;
 mod figures;
 mod form;
 mod frame;

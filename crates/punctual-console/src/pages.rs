@@ -18,6 +18,7 @@ mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
+mod settings;
 mod sign_on;
 mod sites;
 mod sources;
@@ -60,11 +61,12 @@ fn of_units() -> Router<Shared> {
         .merge(surveys::routes())
         .merge(reports::routes())
         .merge(inbox::routes())
+        .merge(settings::of_units())
 }
 
 /// Definitions that everybody reads, and everybody's own account.
 fn of_everybody() -> Router<Shared> {
-    Router::new().merge(channels::routes()).merge(account::routes())
+    Router::new().merge(channels::routes()).merge(account::routes()).merge(settings::of_everybody())
 }
 
 /// What concerns all business units together: for viewers without a limit.
@@ -79,5 +81,6 @@ fn of_the_installation() -> Router<Shared> {
         .merge(sandbox::routes())
         .merge(users::routes())
         .merge(sign_on::routes())
+        .merge(settings::of_the_installation())
         .merge(surveys::subscribers::routes())
 }

@@ -340,7 +340,7 @@ impl Channels {
         if capture.is_some() {
             settings = serde_json::json!({});
         } else {
-            self.fill_in(row, adapter.secret_fields(), &mut settings)?;
+            self.fill_in(row, &adapter.secret_fields(), &mut settings)?;
         }
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
         let policy = ChannelPolicy::read(&row.policy);
@@ -361,12 +361,12 @@ impl Channels {
     /// The stored settings with their secrets opened, as far as they can be: what cannot is left out.
     pub fn opened_settings(&self, row: &channels::ChannelRow) -> serde_json::Map<String, serde_json::Value> {
         let mut settings: serde_json::Value = serde_json::from_str(&row.settings).unwrap_or_default();
-        let fields = self.adapter(&row.adapter).map_or(&[][..], |adapter| adapter.secret_fields());
+        let fields = self.adapter(&row.adapter).map(|adapter| adapter.secret_fields()).unwrap_or_default();
         for field in fields {
-            if open_settings(&self.vault, &row.key, std::slice::from_ref(field), &mut settings).is_err()
+            if open_settings(&self.vault, &row.key, std::slice::from_ref(&field), &mut settings).is_err()
                 && let Some(settings) = settings.as_object_mut()
             {
-                settings.remove(*field);
+                settings.remove(field);
             }
         }
         settings.as_object().cloned().unwrap_or_default()

@@ -11,6 +11,7 @@ mod consumers;
 mod idempotency;
 mod inbox;
 mod lists;
+mod seen;
 mod sessions;
 mod sign_on;
 mod sign_on_settings;
@@ -28,6 +29,7 @@ pub use self::{
     channels::NewChannel,
     consumers::NewConsumer,
     lists::{NewList, SavedList},
+    seen::Seen,
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},
     sign_on_settings::{MAPPINGS_MAX, MappingSettings, OpensSignOn, SignOnSettings, SignOns},

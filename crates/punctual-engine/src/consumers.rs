@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use punctual_model::{
-    Adapter, Channel, Consumer, ConsumerAdapter, DeadLetter, DuplicateKey, Received, Registry, SettingsFault,
+    AboutAdapter, Adapter, Channel, Consumer, ConsumerAdapter, DeadLetter, DuplicateKey, Received, Registry, SettingsFault,
 };
 use punctual_store::consumers::ConsumerRow;
 use serde_json::Value;
@@ -92,7 +92,7 @@ impl Engine {
         let adapter = adapter.map_err(|_| format!("there is no adapter `{}` here", row.adapter))?;
         let mut settings: Value = serde_json::from_str(&row.settings).map_err(|error| error.to_string())?;
         self.channels
-            .fill_in(&consumer_as_channel(row), adapter.secret_fields(), &mut settings)
+            .fill_in(&consumer_as_channel(row), &adapter.secret_fields(), &mut settings)
             .map_err(|broken| broken.why)?;
         adapter.open(&settings).map_err(|fault| fault.to_string())
     }
@@ -115,8 +115,8 @@ impl Adapter for ReceivingAdapter<'_> {
         Err(SettingsFault { pointer: String::new(), code: "out_of_range", detail })
     }
 
-    fn secret_fields(&self) -> &'static [&'static str] {
-        self.0.secret_fields()
+    fn about(&self) -> &'static AboutAdapter {
+        self.0.about()
     }
 
     fn destination_fields(&self) -> &'static [&'static str] {

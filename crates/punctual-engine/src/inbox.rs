@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_model::{AboutAdapter, Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 use punctual_store::{
     Lane, Store, StoreError,
     inbox::{self, InboxRow},
@@ -25,12 +25,23 @@ pub fn person(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
+const ABOUT: AboutAdapter = AboutAdapter {
+    title: "Inbox",
+    purpose: "puts messages into people's inboxes in the console",
+    types: &["inbox"],
+    settings: &[],
+};
+
 /// The adapter `inbox`.
 pub(crate) struct InboxAdapter(pub(crate) Store);
 
 impl Adapter for InboxAdapter {
     fn name(&self) -> &'static str {
         INBOX
+    }
+
+    fn about(&self) -> &'static AboutAdapter {
+        &ABOUT
     }
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {

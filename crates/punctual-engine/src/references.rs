@@ -116,9 +116,9 @@ impl Channels {
             Some(Err(_)) => true,
             Some(Ok(reference)) => self.look_up(&reference).is_none() && self.look_up_old(text).is_some(),
         };
-        let fields = adapter.secret_fields().iter();
+        let fields = adapter.secret_fields().into_iter();
         fields
-            .filter_map(|field| Some((*field, settings.get(*field)?.as_str()?)))
+            .filter_map(|field| Some((field, settings.get(field)?.as_str()?)))
             .filter(|(_, text)| is_old(text))
             .map(|(field, text)| OldReference {
                 owner: match (row.key.strip_prefix(SUBSCRIBERS), row.key.strip_prefix(CONSUMERS)) {

@@ -64,7 +64,7 @@ impl Engine {
     fn reference_faults(&self, adapter: &dyn Adapter, settings: &Value) -> Vec<SettingsFault> {
         let mut faults = Vec::new();
         for field in adapter.secret_fields() {
-            let text = settings.get(*field).and_then(Value::as_str);
+            let text = settings.get(field).and_then(Value::as_str);
             let detail = match text.and_then(SecretReference::parse) {
                 None => continue,
                 Some(Err(fault)) => format!("{fault}."),
@@ -92,8 +92,8 @@ fn with_kept_secrets(
     let is_moved = !same_adapter || old.is_some_and(|old| is_moved(fields, old, adapter));
     let mut faults = Vec::new();
     for secret in secrets {
-        match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
-            (Some(Value::Null), _) => drop(fields.remove(*secret)),
+        match (fields.get(secret), old.and_then(|old| old.get(secret))) {
+            (Some(Value::Null), _) => drop(fields.remove(secret)),
             (None, Some(_)) if is_moved => faults.push(SettingsFault {
                 pointer: format!("/{secret}"),
                 code: "secret_required",
@@ -101,7 +101,7 @@ fn with_kept_secrets(
                     "The channel sends to another place than before, so `{secret}` must be given again; null takes it away."
                 ),
             }),
-            (None, Some(kept)) => drop(fields.insert((*secret).to_owned(), kept.clone())),
+            (None, Some(kept)) => drop(fields.insert(secret.to_owned(), kept.clone())),
             _ => {}
         }
     }
@@ -143,8 +143,8 @@ mod tests {
         fn open(&self, _settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
             Err(SettingsFault { pointer: String::new(), code: "out_of_range", detail: String::new() })
         }
-        fn secret_fields(&self) -> &'static [&'static str] {
-            &["url", "token"]
+        fn secret_fields(&self) -> Vec<&'static str> {
+            vec!["url", "token"]
         }
         fn check_address(&self, _address: &str) -> Result<(), String> {
             Ok(())

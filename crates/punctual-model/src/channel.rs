@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::{Callback, CallbackFault, CallbackTaken, ChannelKey, Envelope, NotificationId, ReasonCode};
+use crate::{
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, ChannelKey, Envelope, NotificationId, ReasonCode,
+};
 
 /// One message to one target, rendered and ready to leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +99,11 @@ pub trait Adapter: Send + Sync {
     /// The name in a channel's `adapter` field.
     fn name(&self) -> &'static str;
 
+    /// What it is and which settings it has: whatever checks or shows settings goes by this.
+    fn about(&self) -> &'static AboutAdapter {
+        &AboutAdapter::NONE
+    }
+
     /// Returns why nothing can be sent with this adapter, where this build does not include it.
     fn disabled_reason(&self) -> Option<String> {
         None
@@ -118,8 +125,9 @@ pub trait Adapter: Send + Sync {
     fn open(&self, settings: &serde_json::Value) -> Result<Arc<dyn Channel>, SettingsFault>;
 
     /// The settings that are secret: write-only in the API.
-    fn secret_fields(&self) -> &'static [&'static str] {
-        &[]
+    fn secret_fields(&self) -> Vec<&'static str> {
+        let secrets = self.about().settings.iter().filter(|setting| setting.is_secret);
+        secrets.map(|setting| setting.name).collect()
     }
 
     /// The settings that decide where the secrets are sent: when one of them changes, kept secrets must be given again.

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{SettingsFault, channel::DESTINATION_FIELDS};
+use crate::{AboutAdapter, SettingsFault, channel::DESTINATION_FIELDS};
 
 /// One message of a broker, with its headers taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +86,14 @@ pub trait ConsumerAdapter: Send + Sync {
     /// Opens the consumer; `settings` have secrets filled in. Nothing is connected yet.
     fn open(&self, settings: &Value) -> Result<Arc<dyn Consumer>, SettingsFault>;
 
+    /// What it is and which settings it has: whatever checks or shows settings goes by this.
+    fn about(&self) -> &'static AboutAdapter;
+
     /// The settings that are secret: write-only in the API.
-    fn secret_fields(&self) -> &'static [&'static str];
+    fn secret_fields(&self) -> Vec<&'static str> {
+        let secrets = self.about().settings.iter().filter(|setting| setting.is_secret);
+        secrets.map(|setting| setting.name).collect()
+    }
 
     /// The settings that decide where the secrets are sent: when one of them changes, kept secrets must be given again.
     fn destination_fields(&self) -> &'static [&'static str] {

@@ -3,6 +3,7 @@
 //! Everything here is plain values and pure functions, so that rules can be tested, simulated and
 //! forecast without a database. Storage is `punctual-store`, the pipeline is `punctual-engine`.
 
+pub mod adapter_settings;
 pub mod address;
 pub mod attachment;
 pub mod audit_action;
@@ -41,6 +42,7 @@ pub mod survey;
 pub mod table;
 pub mod trace;
 
+pub use adapter_settings::{AboutAdapter, Setting, SettingKind};
 pub use address::Targets;
 pub use audit_action::AuditAction;
 pub use causes::chain;

@@ -53,6 +53,17 @@ pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<
     conn.fetch_optional(&GET, args![id, reach]).await
 }
 
+const LOCK: Sql = sql!(
+    "business_units.lock", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE id = $1{postgres  FOR UPDATE}",
+);
+
+/// A unit that is about to be replaced: nobody else writes it until the transaction ends.
+#[boxed]
+pub async fn lock(conn: &mut Conn<'_>, id: &str) -> Result<Option<BusinessUnitRow>> {
+    conn.fetch_optional(&LOCK, args![id]).await
+}
+
 const PAGE: Sql = sql!(
     "business_units.page", as BusinessUnitRow,
     "SELECT {columns} FROM business_units WHERE id > $1 AND {reach $3 id} ORDER BY id LIMIT $2",
@@ -76,4 +87,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, GET, PAGE, DELETE];
+crate::db::statements![PUT, BY_IDS, GET, LOCK, PAGE, DELETE];

@@ -46,6 +46,15 @@ pub async fn get(conn: &mut Conn<'_>, reach: &Reach, name: &str) -> Result<Optio
     conn.fetch_optional(&GET, args![name, reach]).await
 }
 
+const LOCK: Sql =
+    sql!("lists.lock", as ListRow, "SELECT {columns} FROM lists WHERE name = $1{postgres  FOR UPDATE}");
+
+/// A list that is about to be replaced: nobody else writes it until the transaction ends.
+#[boxed]
+pub async fn lock(conn: &mut Conn<'_>, name: &str) -> Result<Option<ListRow>> {
+    conn.fetch_optional(&LOCK, args![name]).await
+}
+
 const BY_NAMES: Sql =
     sql!("lists.by_names", as ListRow, "SELECT {columns} FROM lists WHERE name IN ({texts $1})");
 
@@ -80,4 +89,4 @@ pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }
 
-crate::db::statements![PUT, GET, BY_NAMES, PAGE, DELETE];
+crate::db::statements![PUT, GET, LOCK, BY_NAMES, PAGE, DELETE];

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine};
+use punctual_engine::{Actor, CommandError, Engine, commands::Seen};
 use punctual_model::AuditAction;
 use punctual_store::{
     Lane, StoreError, Tx,
@@ -34,6 +34,18 @@ pub async fn save(
     by: &Actor,
     new: NewUnit,
 ) -> Result<BusinessUnitRow, CommandError> {
+    replace(engine, providers, by, Seen::Anything, new).await
+}
+
+/// The same, for somebody who has seen what they replace.
+#[boxed]
+pub async fn replace(
+    engine: &Engine,
+    providers: &Providers,
+    by: &Actor,
+    seen: Seen,
+    new: NewUnit,
+) -> Result<BusinessUnitRow, CommandError> {
     let now = engine.clock.now();
     let NewUnit { id, name, time_zone } = new;
     if !by.may_touch(Some(&id)) {
@@ -41,7 +53,8 @@ pub async fn save(
     }
     let row = BusinessUnitRow { id, name, time_zone, updated_at: now.as_microsecond() };
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let before = business_units::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
+    let before = business_units::lock(&mut tx.conn(), &row.id).await?;
+    seen.check(before.as_ref().map(|before| before.updated_at), &row.id)?;
     business_units::put(&mut tx.conn(), now, &row).await?;
     zones::remember(&mut tx, now, &row).await?;
     // Also where there is no source yet: the first may be on its way.

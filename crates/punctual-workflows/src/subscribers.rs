@@ -5,6 +5,7 @@ use punctual_engine::{
     Actor, CommandError, Engine,
     arrivals::names_topics,
     channels::{as_channel, subscriber_channel},
+    commands::Seen,
     settings::NewSettings,
 };
 use punctual_model::{AuditAction, Fault, Filter};
@@ -31,6 +32,17 @@ pub struct NewSubscriber {
 /// Makes a subscriber, or puts another version in its place. A secret that is left out keeps its value.
 #[boxed]
 pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<SubscriberRow, CommandError> {
+    replace(engine, by, Seen::Anything, new).await
+}
+
+/// The same, for somebody who has seen what they replace.
+#[boxed]
+pub async fn replace(
+    engine: &Engine,
+    by: &Actor,
+    seen: Seen,
+    new: NewSubscriber,
+) -> Result<SubscriberRow, CommandError> {
     check_events(&new.events)?;
     if let Some(Err(faults)) = new.filter.as_ref().map(Filter::parse) {
         return Err(CommandError::Invalid(faults.into_iter().map(within_filter).collect()));
@@ -38,7 +50,9 @@ pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<Sub
     let adapter = engine.usable_adapter(&new.adapter)?;
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let before = subscribers::get(&mut tx.conn(), &new.key).await?.map(as_channel);
+    let before = subscribers::get(&mut tx.conn(), &new.key).await?;
+    seen.check(before.as_ref().map(|before| before.version), &new.key)?;
+    let before = before.map(as_channel);
     let settings = NewSettings {
         channel: &subscriber_channel(&new.key),
         adapter: adapter.as_ref(),
@@ -64,6 +78,7 @@ pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<Sub
     subscribers::put(&mut tx.conn(), now, &row).await?;
     by.audit(&mut tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
     let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
+    seen.check_written(stored.version)?;
     tx.commit().await?;
     engine.channels.invalidate();
     Ok(stored)

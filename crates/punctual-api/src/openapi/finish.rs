@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_wire::limits::BATCH_MAX;
 use serde_json::{Map, Value, json};
 
-use super::{changes, closed, operation_ids::operation_id};
+use super::{adapters, changes, closed, operation_ids::operation_id};
 
 pub const SCHEMAS: &str = "#/components/schemas/";
 
@@ -22,6 +22,7 @@ pub fn finished(mut document: Value) -> Value {
     refer_to_equals(&mut document);
     name_generics(&mut document);
     changes::describe_changes(&mut document);
+    adapters::describe_settings(&mut document);
     for_each_operation(&mut document, |method, path, operation| {
         complete_responses(operation);
         complete_request(operation);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SecretReference, SendOutcome, SettingsFault};
+use punctual_model::{AboutAdapter, Adapter, Channel, Outgoing, SecretReference, SendOutcome, SettingsFault};
 use serde_json::Value;
 
 use super::{Failure, HandedOver, Kept, Place, within};
@@ -24,13 +24,9 @@ const DEFAULT_TIMEOUT: u64 = 15;
 pub trait Broker: Sized + Send + Sync + 'static {
     /// The name in a channel's `adapter` field.
     const NAME: &'static str;
-    /// The settings there are; `url` and `timeoutSeconds` are always among them.
-    const FIELDS: &'static [&'static str];
-    /// Those that are secret.
-    const SECRETS: &'static [&'static str];
+    /// What it is, and its settings; `url` and `timeoutSeconds` are always among them.
+    const ABOUT: &'static AboutAdapter;
     const SCHEMES: &'static [Scheme];
-    /// What a URL is, for whoever left it out.
-    const SUCH_AS: &'static str;
 
     /// An open connection.
     type Live: Send + Sync + 'static;
@@ -77,10 +73,10 @@ impl<B> BrokerAdapter<B> {
 
 impl<B: Broker> BrokerAdapter<B> {
     fn read(&self, settings: &Value) -> Result<(B, Place, Duration), Vec<SettingsFault>> {
-        let mut reader = Reader::new(settings, B::FIELDS);
-        let url = reader.broker_url(&self.guard, B::SCHEMES, B::SUCH_AS);
+        let mut reader = Reader::new(settings, B::ABOUT);
+        let url = reader.broker_url(&self.guard, B::SCHEMES);
         let broker = B::read(&mut reader, url.as_ref());
-        let seconds = reader.integer("timeoutSeconds", 1..=30).unwrap_or(DEFAULT_TIMEOUT);
+        let seconds = reader.integer("timeoutSeconds").unwrap_or(DEFAULT_TIMEOUT);
         let place = url.map(|url| Place::new(&self.guard, &url));
         let read = broker.zip(place).map(|(broker, place)| (broker, place, Duration::from_secs(seconds)));
         reader.finish(read)
@@ -90,6 +86,10 @@ impl<B: Broker> BrokerAdapter<B> {
 impl<B: Broker> Adapter for BrokerAdapter<B> {
     fn name(&self) -> &'static str {
         B::NAME
+    }
+
+    fn about(&self) -> &'static AboutAdapter {
+        B::ABOUT
     }
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
@@ -105,10 +105,6 @@ impl<B: Broker> Adapter for BrokerAdapter<B> {
             timeout,
             kept: Kept::default(),
         }))
-    }
-
-    fn secret_fields(&self) -> &'static [&'static str] {
-        B::SECRETS
     }
 
     /// The address of a message over a broker is a name for people: where it goes is in the settings.
@@ -172,13 +168,8 @@ impl<B: Broker> Channel for BrokerChannel<B> {
 
 /// What the settings of brokers have in common.
 impl Reader<'_> {
-    pub(crate) fn broker_url(
-        &mut self,
-        guard: &Guard,
-        schemes: &[Scheme],
-        such_as: &str,
-    ) -> Option<CheckedUrl> {
-        let text = self.required_text("url", such_as)?;
+    pub(crate) fn broker_url(&mut self, guard: &Guard, schemes: &[Scheme]) -> Option<CheckedUrl> {
+        let text = self.text("url")?;
         match guard.check_broker_url(text, schemes) {
             Ok(url) => Some(url),
             Err(fault) => {

@@ -17,10 +17,10 @@ use lapin::{
     types::{AMQPValue, FieldTable},
     uri::AMQPUri,
 };
-use punctual_model::{DeadLetter, Feed, FeedFault, ReasonCode, Received, Settled};
+use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, ReasonCode, Received, Settled};
 use tokio_util::sync::DropGuard;
 
-use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
+use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
 use crate::{
     amqp::{
         PERSISTENT,
@@ -28,7 +28,7 @@ use crate::{
         connect, uri,
     },
     broker::{AMQP_SCHEMES, Failure, Place},
-    brokers::AMQP_SECRETS,
+    brokers::{PASSWORD, USERNAME},
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -40,6 +40,21 @@ pub type AmqpConsumer = SourceAdapter<AmqpQueue>;
 /// While messages come without a pause, the broker is asked this seldom how many are left.
 const LAG_EVERY: u32 = 20;
 
+static ABOUT: AboutAdapter = AboutAdapter {
+    title: "AMQP 0.9.1",
+    purpose: "takes events from a queue of RabbitMQ",
+    types: &["amqp"],
+    settings: &[
+        Setting::url("url", "URL", "the broker, such as amqps://rabbit.example.com/vhost").required(),
+        Setting::text("queue", "Queue", "where events are, such as orders").required(),
+        Setting::text("deadLetterQueue", "Dead letters", "where what is refused goes, such as orders-refused")
+            .required(),
+        BATCH_SETTING,
+        USERNAME,
+        PASSWORD,
+    ],
+};
+
 /// What to read at a broker, and as whom.
 pub struct AmqpQueue {
     uri: AMQPUri,
@@ -50,15 +65,12 @@ pub struct AmqpQueue {
 
 impl Source for AmqpQueue {
     const NAME: &'static str = "amqp";
-    const FIELDS: &'static [&'static str] =
-        &["url", "queue", "deadLetterQueue", "batch", "username", "password"];
-    const SECRETS: &'static [&'static str] = AMQP_SECRETS;
+    const ABOUT: &'static AboutAdapter = &ABOUT;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
-    const SUCH_AS: &'static str = "the broker, such as amqps://rabbit.example.com/vhost";
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {
         let uri = uri(reader, url);
-        let (queue, dead_letter_queue) = two_places(reader, ["queue", "deadLetterQueue"], "orders");
+        let (queue, dead_letter_queue) = two_places(reader, ["queue", "deadLetterQueue"]);
         let batch = u16::try_from(batch).unwrap_or(u16::MAX);
         Some(Self { uri: uri?, queue: queue?, dead_letter_queue: dead_letter_queue?, batch })
     }

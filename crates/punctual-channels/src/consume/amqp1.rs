@@ -18,17 +18,17 @@ use fe2o3_amqp::{
 };
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{DeadLetter, Feed, FeedFault, Received, Secret, Settled};
+use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, Received, Secret, Settled, adapter_settings::Section};
 use tokio_util::sync::DropGuard;
 
-use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
+use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
 use crate::{
     amqp1::{
         IDLE,
         classify::{disposition, not_attached, not_let_in, not_received, refused},
     },
     broker::{AMQP_SCHEMES, Failure, Place, stream},
-    brokers::AMQP_SECRETS,
+    brokers::{PASSWORD, USERNAME},
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -36,6 +36,23 @@ use crate::{
 
 /// The adapter `amqp1`.
 pub type Amqp1Consumer = SourceAdapter<Amqp1Address>;
+
+static ABOUT: AboutAdapter = AboutAdapter {
+    title: "AMQP 1.0",
+    purpose: "takes events from Azure Service Bus, ActiveMQ and others",
+    types: &["amqp1"],
+    settings: &[
+        Setting::url("url", "URL", "the broker, such as amqps://bus.servicebus.windows.net").required(),
+        Setting::text("address", "Address", "where events are, such as orders").required(),
+        Setting::text("deadLetterAddress", "Dead letters", "where what is refused goes, such as orders-refused")
+            .required(),
+        Setting::text("virtualHost", "Virtual host", "the virtual host, as RabbitMQ has them")
+            .section(Section::Advanced),
+        BATCH_SETTING,
+        USERNAME,
+        PASSWORD,
+    ],
+};
 
 /// What to read at a broker, and as whom.
 pub struct Amqp1Address {
@@ -48,18 +65,15 @@ pub struct Amqp1Address {
 
 impl Source for Amqp1Address {
     const NAME: &'static str = "amqp1";
-    const FIELDS: &'static [&'static str] =
-        &["url", "address", "deadLetterAddress", "virtualHost", "batch", "username", "password"];
-    const SECRETS: &'static [&'static str] = AMQP_SECRETS;
+    const ABOUT: &'static AboutAdapter = &ABOUT;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
-    const SUCH_AS: &'static str = "the broker, such as amqps://bus.servicebus.windows.net";
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {
         if url.is_some_and(|url| !matches!(url.url.path(), "" | "/")) {
             reader.fault("url", "url_invalid", "the URL ends with the host; what is read is `address`");
         }
         let credentials = reader.credentials();
-        let (address, dead_letter_address) = two_places(reader, ["address", "deadLetterAddress"], "orders");
+        let (address, dead_letter_address) = two_places(reader, ["address", "deadLetterAddress"]);
         // As RabbitMQ reads it; others have no virtual hosts.
         let virtual_host = reader.broker_name("virtualHost").map(|name| format!("vhost:{name}"));
         let hostname = virtual_host.or_else(|| url.map(|url| url.host.clone()));

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use async_nats::{Client, HeaderMap, Message, Request, Subscriber, connection::State};
 use futures_util::{StreamExt, future::BoxFuture};
-use punctual_model::{DeadLetter, Feed, FeedFault, Received, Settled};
+use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, Received, Settled};
 use serde_json::json;
 
-use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason};
+use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason};
 use crate::{
     broker::{Broker, Failure, Place},
-    brokers::NATS_SECRETS,
+    brokers::{CREDENTIALS, NKEY_SEED, PASSWORD, TOKEN, USERNAME},
     guard::{CheckedUrl, Scheme},
     nats::{Login, Nats, ack, connect, login, subject_fault},
     settings::Reader,
@@ -31,6 +31,30 @@ pub type NatsConsumer = SourceAdapter<NatsStream>;
 const DURABLE: &str = "punctual";
 /// How much longer than the server we wait for its word that a request has ended.
 const GRACE: Duration = Duration::from_secs(2);
+
+static ABOUT: AboutAdapter = AboutAdapter {
+    title: "NATS JetStream",
+    purpose: "takes events from a stream",
+    types: &["nats"],
+    settings: &[
+        Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
+        Setting::text("stream", "Stream", "the stream with the events, such as ORDERS").required(),
+        Setting::text("durable", "Durable consumer", "its name at the server").usually(DURABLE),
+        Setting::text("subject", "Subject", "which messages of the stream are meant; all of them where it is missing"),
+        Setting::text(
+            "deadLetterSubject",
+            "Dead letters",
+            "where messages that are refused go, such as orders.refused; a stream keeps it",
+        )
+        .required(),
+        BATCH_SETTING,
+        USERNAME,
+        PASSWORD,
+        TOKEN,
+        NKEY_SEED,
+        CREDENTIALS,
+    ],
+};
 
 /// What to read at a server, and as whom.
 pub struct NatsStream {
@@ -52,25 +76,11 @@ fn name_fault(name: &str) -> Option<&'static str> {
 
 impl Source for NatsStream {
     const NAME: &'static str = "nats";
-    const FIELDS: &'static [&'static str] = &[
-        "url",
-        "stream",
-        "durable",
-        "subject",
-        "deadLetterSubject",
-        "batch",
-        "username",
-        "password",
-        "token",
-        "nkeySeed",
-        "credentials",
-    ];
-    const SECRETS: &'static [&'static str] = NATS_SECRETS;
+    const ABOUT: &'static AboutAdapter = &ABOUT;
     const SCHEMES: &'static [Scheme] = Nats::SCHEMES;
-    const SUCH_AS: &'static str = Nats::SUCH_AS;
 
     fn read(reader: &mut Reader<'_>, _url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {
-        let stream = reader.required_text("stream", "the stream with the events, such as ORDERS");
+        let stream = reader.text("stream");
         let durable = reader.text("durable").unwrap_or(DURABLE);
         for (name, text) in [("stream", stream), ("durable", Some(durable))] {
             if let Some(detail) = text.and_then(name_fault) {
@@ -83,8 +93,7 @@ impl Source for NatsStream {
             let detail = "a subject has words between its dots; `*` and a last `>` stand for others";
             reader.fault("subject", "out_of_range", detail);
         }
-        let such_as = "where messages that are refused go, such as orders.refused; a stream keeps it";
-        let dead_letter_subject = reader.required_text("deadLetterSubject", such_as);
+        let dead_letter_subject = reader.text("deadLetterSubject");
         if let Some(detail) = dead_letter_subject.and_then(subject_fault) {
             reader.fault("deadLetterSubject", "out_of_range", detail);
         }

@@ -4,17 +4,18 @@
 //! status of the message.
 
 use punctual_model::{
-    Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+    Setting, adapter_settings::Section,
 };
 use serde_json::{Value, json};
 
-use super::{Saying, Wording, statuses};
+use super::{LANGUAGE, LANGUAGES, PARAMETERS, Saying, TEMPLATE, Wording, statuses};
 use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     settings::Reader,
-    short_text::{check_number, number},
+    short_text::{TEXT, check_number, number},
 };
 
 /// The adapter `whatsapp-cloud`.
@@ -36,27 +37,49 @@ pub struct WhatsAppCloud {
 
 impl Provider for WhatsAppCloud {
     const NAME: &'static str = "whatsapp-cloud";
-    const FIELDS: &'static [&'static str] = &[
-        "phoneNumberId",
-        "accessToken",
-        "text",
-        "template",
-        "language",
-        "languages",
-        "parameters",
-        "apiVersion",
-        "appSecret",
-        "verifyToken",
-        "baseUrl",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = &["accessToken", "appSecret", "verifyToken"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "WhatsApp, Meta Cloud API",
+        purpose: "sends WhatsApp messages through Meta",
+        types: &["whatsapp"],
+        settings: &[
+            Setting::text(
+                "phoneNumberId",
+                "Phone number id",
+                "the id of the sending number, which is not the number",
+            )
+            .required(),
+            Setting::text("accessToken", "Access token", "the token of a system user that may send messages")
+                .required()
+                .secret(),
+            TEXT,
+            TEMPLATE,
+            LANGUAGE,
+            LANGUAGES,
+            PARAMETERS,
+            Setting::text("appSecret", "App secret", "the app's secret, with which Meta signs its calls")
+                .secret()
+                .section(Section::Receipts),
+            Setting::text(
+                "verifyToken",
+                "Verify token",
+                "what Meta must know when it asks whether the address is ours",
+            )
+            .secret()
+            .section(Section::Receipts),
+            Setting::text("apiVersion", "API version", "a version of Meta's API, written like `v23.0`")
+                .usually(DEFAULT_VERSION)
+                .section(Section::Advanced),
+            Setting::url("baseUrl", "Base URL", "the address of Meta's API")
+                .usually("https://graph.facebook.com")
+                .section(Section::Advanced),
+            TIMEOUT,
+        ],
+    };
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://graph.facebook.com");
         let base = reader.provider_url("baseUrl", base, guard, HOSTS);
-        let id =
-            reader.required_text("phoneNumberId", "the id of the sending number, which is not the number");
+        let id = reader.text("phoneNumberId");
         if id.is_some_and(|id| !(5..=20).contains(&id.len()) || !id.bytes().all(|b| b.is_ascii_digit())) {
             reader.fault("phoneNumberId", "out_of_range", "`phoneNumberId` is 5 to 20 digits");
         }
@@ -67,8 +90,7 @@ impl Provider for WhatsAppCloud {
             let detail = format!("`apiVersion` is written like `{DEFAULT_VERSION}`");
             reader.fault("apiVersion", "out_of_range", detail);
         }
-        let token =
-            reader.required_secret("accessToken", "the token of a system user that may send messages");
+        let token = reader.needed_secret("accessToken");
         let wording = Wording::read(reader);
         let (app_secret, verify_token) = (reader.secret("appSecret"), reader.secret("verifyToken"));
         if verify_token.is_some() && app_secret.is_none() {

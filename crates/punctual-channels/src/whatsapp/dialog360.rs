@@ -1,15 +1,18 @@
 //! WhatsApp through 360dialog, which passes Meta's Cloud API through.
 
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
+use punctual_model::{
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome, Setting,
+    adapter_settings::Section,
+};
 
-use super::{Wording, cloud, statuses};
+use super::{LANGUAGE, LANGUAGES, PARAMETERS, TEMPLATE, Wording, cloud, statuses};
 use crate::{
-    callback,
+    callback::{self, CALLBACK_SECRET},
     guard::{CheckedUrl, Guard},
     http::{Answer, Call},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     settings::Reader,
-    short_text::{check_number, number},
+    short_text::{TEXT, check_number, number},
 };
 
 /// The adapter `whatsapp-360dialog`.
@@ -27,23 +30,31 @@ pub struct Dialog360 {
 
 impl Provider for Dialog360 {
     const NAME: &'static str = "whatsapp-360dialog";
-    const FIELDS: &'static [&'static str] = &[
-        "apiKey",
-        "text",
-        "template",
-        "language",
-        "languages",
-        "parameters",
-        "callbackSecret",
-        "baseUrl",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = &["apiKey", "callbackSecret"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "WhatsApp, 360dialog",
+        purpose: "sends WhatsApp messages through 360dialog",
+        types: &["whatsapp"],
+        settings: &[
+            Setting::text("apiKey", "API key", "the key of the number, from 360dialog's hub")
+                .required()
+                .secret(),
+            TEXT,
+            TEMPLATE,
+            LANGUAGE,
+            LANGUAGES,
+            PARAMETERS,
+            CALLBACK_SECRET,
+            Setting::url("baseUrl", "Base URL", "the address of 360dialog's API")
+                .usually("https://waba-v2.360dialog.io")
+                .section(Section::Advanced),
+            TIMEOUT,
+        ],
+    };
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://waba-v2.360dialog.io");
         let base = reader.provider_url("baseUrl", base, guard, HOSTS);
-        let key = reader.required_secret("apiKey", "the key of the number, from 360dialog's hub");
+        let key = reader.needed_secret("apiKey");
         let wording = Wording::read(reader);
         let callback_secret = callback::read_secret(reader, "callbackSecret");
         Some(Self { url: base?.at(&["messages"]), key: key?, wording, callback_secret })

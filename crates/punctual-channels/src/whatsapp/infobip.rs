@@ -4,18 +4,19 @@
 //! attempt was accepted, so it counts as delivered.
 
 use punctual_model::{
-    Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+    AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+    Setting,
 };
 use serde_json::{Value, json};
 
-use super::{Saying, Wording, reports};
+use super::{LANGUAGE, LANGUAGES, PARAMETERS, Saying, TEMPLATE, Wording, reports};
 use crate::{
-    callback,
+    callback::{self, CALLBACK_SECRET},
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
-    provider::{Provider, ProviderAdapter},
+    provider::{Provider, ProviderAdapter, TIMEOUT},
     settings::Reader,
-    short_text::{check_number, number},
+    short_text::{TEXT, check_number, number},
 };
 
 /// The adapter `whatsapp-infobip`.
@@ -34,33 +35,36 @@ pub struct Infobip {
 
 impl Provider for Infobip {
     const NAME: &'static str = "whatsapp-infobip";
-    const FIELDS: &'static [&'static str] = &[
-        "baseUrl",
-        "apiKey",
-        "from",
-        "text",
-        "template",
-        "language",
-        "languages",
-        "parameters",
-        "callbackSecret",
-        "timeoutSeconds",
-    ];
-    const SECRETS: &'static [&'static str] = &["apiKey", "callbackSecret"];
+    const ABOUT: &'static AboutAdapter = &AboutAdapter {
+        title: "WhatsApp, Infobip",
+        purpose: "sends WhatsApp messages through Infobip",
+        types: &["whatsapp"],
+        settings: &[
+            Setting::url("baseUrl", "Base URL", "your own address, such as https://xyz123.api.infobip.com")
+                .required(),
+            Setting::text("apiKey", "API key", "a key that may send WhatsApp messages").required().secret(),
+            Setting::text("from", "From", "the sending number, such as +442071234567").required(),
+            TEXT,
+            TEMPLATE,
+            LANGUAGE,
+            LANGUAGES,
+            PARAMETERS,
+            CALLBACK_SECRET,
+            TIMEOUT,
+        ],
+    };
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
-        let base =
-            reader.required_text("baseUrl", "your own address, such as https://xyz123.api.infobip.com");
+        let base = reader.text("baseUrl");
         let base = base.and_then(|base| reader.provider_url("baseUrl", base, guard, HOSTS));
-        let key = reader.required_secret("apiKey", "a key that may send WhatsApp messages");
-        let from =
-            reader.required_text("from", "the sending number, such as +442071234567").and_then(|text| {
-                let phone = Phone::parse(text);
-                if let Err(fault) = phone {
-                    reader.fault("from", "phone_invalid", fault.to_string());
-                }
-                phone.ok()
-            });
+        let key = reader.needed_secret("apiKey");
+        let from = reader.text("from").and_then(|text| {
+            let phone = Phone::parse(text);
+            if let Err(fault) = phone {
+                reader.fault("from", "phone_invalid", fault.to_string());
+            }
+            phone.ok()
+        });
         let wording = Wording::read(reader);
         let callback_secret = callback::read_secret(reader, "callbackSecret");
         Some(Self { base: base?, key: key?, from: from?, wording, callback_secret })

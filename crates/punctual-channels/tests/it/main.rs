@@ -6,6 +6,7 @@ mod brokers;
 mod callbacks;
 mod captured;
 mod classify;
+mod descriptions;
 mod guard;
 mod guard_table;
 mod mail_api;

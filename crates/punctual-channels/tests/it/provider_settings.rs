@@ -77,12 +77,12 @@ fn a_secret_may_stand_elsewhere_until_the_channel_is_opened() {
     for (name, settings) in good() {
         let adapter = adapter(name, "");
         let mut settings = settings;
-        let secret = adapter.secret_fields().iter().find(|field| settings.get(**field).is_some()).unwrap();
+        let secret = adapter.secret_fields().into_iter().find(|field| settings.get(field).is_some()).unwrap();
         for reference in ["env:SECRET", "file:/run/secrets/with blanks"] {
-            settings[*secret] = reference.into();
+            settings[secret] = reference.into();
             check(name, settings.clone(), &[]);
         }
-        settings[*secret] = Value::Null;
+        settings[secret] = Value::Null;
         let pointer = format!("/{secret}");
         let found = adapter.check(&settings);
         assert!(found.iter().all(|fault| fault.code == "missing_field"), "{name}: {found:?}");

@@ -1,5 +1,5 @@
 //! The channels as they are: what they are made of, whether they can send, how they did in the last hour, and a message
-//! to test one. Settings are changed through the API.
+//! to test one. They are made and changed in `settings::channels`.
 
 use std::collections::HashMap;
 
@@ -7,6 +7,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::State,
+    http::Uri,
     routing::{get, post},
 };
 use jiff::Timestamp;
@@ -28,8 +29,11 @@ use punctual_wire::{Problem, address, keys::Scope};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page},
-    form::Signed,
+    editor::{self, Notice},
+    form::{Fields, Signed},
     frame::{Frame, Visit},
+    links,
+    pages::settings::channels::Channels,
     times::When,
     words::{self, Pill},
 };
@@ -50,6 +54,7 @@ struct ChannelsPage {
     sentence: String,
     rows: Vec<Row>,
     may_try: bool,
+    removed: bool,
     tried: Option<Tried>,
     /// What the form has: what was entered stays.
     chosen: String,
@@ -61,6 +66,8 @@ struct Row {
     adapter: String,
     pill: &'static str,
     word: &'static str,
+    /// Where it is changed, if it is.
+    link: Option<String>,
     /// Why it cannot send.
     fault: Option<String>,
     at_most_once: bool,
@@ -86,11 +93,11 @@ struct Tried {
     text: String,
 }
 
-async fn show(State(app): State<Shared>, visit: Visit) -> Page {
-    shown(&app, &visit, None).await
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    shown(&app, &visit, None, Fields::of_query(&uri).text("done") == "removed").await
 }
 
-async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
+async fn shown(app: &App, visit: &Visit, tried: Option<Tried>, removed: bool) -> Page {
     let now = Visit::now(app);
     let mut reader = app.engine.store.read_for_people().await?;
     let defined = channels::all(&mut reader.conn()).await?;
@@ -119,7 +126,9 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
         let (pill, word, fault) = state(key);
         let health = health.iter().find(|health| health.channel == key).map(|row| healthy(row, visit, now));
         let changed = changed.map(|at| visit.zone.when(at, now));
+        let link = changed.is_some() && visit.viewer.may_define();
         Row {
+            link: link.then(|| format!("/channels/edit?key={}", links::encoded(key))),
             key: key.to_owned(),
             adapter: adapter.to_owned(),
             pill,
@@ -153,7 +162,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     let (chosen, entered) =
         tried.as_ref().map(|tried| (tried.channel.clone(), tried.address.clone())).unwrap_or_default();
     let may_try = visit.viewer.may_define();
-    page(&ChannelsPage { frame, sentence, rows, may_try, tried, chosen, entered })
+    page(&ChannelsPage { frame, sentence, rows, may_try, removed, tried, chosen, entered })
 }
 
 /// Until when the circuit is open, and why.
@@ -257,5 +266,10 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
             }
         }
     };
-    shown(&app, &visit, Some(result)).await
+    if fields.text("page") == "edit" {
+        let text = format!("Test message to {}: {}. {}", result.address, result.pill.word, result.text);
+        let notice = Notice { text, warn: result.pill.class != "good" };
+        return editor::shown::<Channels>(&app, &visit, &result.channel, Some(notice)).await;
+    }
+    shown(&app, &visit, Some(result), false).await
 }

@@ -379,7 +379,7 @@ async fn acknowledge(State(app): State<Shared>, Path(id): Path<String>, act: Act
 }
 
 /// The HTML body alone, for the frame on the page: no script, no form, nothing from another host, no origin.
-const BODY_POLICY: &str =
+pub(in crate::pages) const BODY_POLICY: &str =
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 async fn html(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {

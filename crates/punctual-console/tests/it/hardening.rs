@@ -13,7 +13,7 @@ on_both! {
     t03_forms_of_other_sites_change_nothing;
 }
 
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 26] = [
     "/",
     "/audit",
     "/outbox",
@@ -26,6 +26,19 @@ const PAGES: [&str; 13] = [
     "/account",
     "/settings/users",
     "/settings/users/new",
+    "/settings",
+    "/channels/add",
+    "/channels/new?adapter=memory",
+    "/settings/lists",
+    "/settings/lists/new",
+    "/settings/templates/new",
+    "/settings/units/new",
+    "/settings/keys",
+    "/settings/keys/new",
+    "/settings/sites/new",
+    "/settings/subscribers/add",
+    "/settings/policy",
+    "/settings/retention",
     "/sign-in?token=x",
 ];
 
@@ -127,6 +140,26 @@ async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
         "/settings/users/active",
         "/settings/users/delete",
         "/settings/users/end-sessions",
+        "/channels/save",
+        "/channels/delete",
+        "/channels/test",
+        "/settings/lists/save",
+        "/settings/lists/delete",
+        "/settings/templates/save",
+        "/settings/templates/delete",
+        "/settings/units/save",
+        "/settings/units/delete",
+        "/settings/keys/save",
+        "/settings/keys/delete",
+        "/settings/sites/save",
+        "/settings/sites/delete",
+        "/settings/subscribers/save",
+        "/settings/subscribers/delete",
+        "/settings/templates/preview",
+        "/settings/templates/html",
+        "/settings/sites/rotate",
+        "/settings/policy/save",
+        "/settings/retention/purge",
     ];
     let same = ("sec-fetch-site", "same-origin");
     for form in forms {

@@ -24,6 +24,13 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
         "/suppressions",
         "/preferences",
         "/settings/users",
+        "/settings/keys",
+        "/settings/sites",
+        "/settings/subscribers",
+        "/settings/policy",
+        "/settings/retention",
+        "/channels/add",
+        "/settings/templates/new",
     ] {
         let refused = limited.get(path).await.refused(403, "scope_missing");
         assert!(refused.text.contains("all business units"), "{path}: {}", refused.text);
@@ -57,6 +64,10 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
         "/channels",
         "/inbox",
         "/account",
+        "/settings",
+        "/settings/lists",
+        "/settings/templates",
+        "/settings/units",
     ] {
         limited.page(path).await;
     }

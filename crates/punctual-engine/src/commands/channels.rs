@@ -11,7 +11,7 @@ use punctual_store::{
 };
 use serde_json::{Map, Value};
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, Seen};
 use crate::{
     Engine,
     channels::SUBSCRIBERS,
@@ -53,6 +53,17 @@ impl Engine {
     /// Makes a channel, or puts another version in its place. A secret that is left out keeps its value.
     #[boxed]
     pub async fn save_channel(&self, by: &Actor, new: NewChannel) -> Result<ChannelRow, CommandError> {
+        self.replace_channel(by, Seen::Anything, new).await
+    }
+
+    /// The same, for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_channel(
+        &self,
+        by: &Actor,
+        seen: Seen,
+        new: NewChannel,
+    ) -> Result<ChannelRow, CommandError> {
         if new.key.starts_with(SUBSCRIBERS) {
             let detail = format!(
                 "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
@@ -64,6 +75,7 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let before = channels::get(&mut tx.conn(), &new.key).await?;
+        seen.check(before.as_ref().map(|before| before.version), &new.key)?;
         let settings = NewSettings {
             channel: &new.key,
             adapter: adapter.as_ref(),
@@ -84,6 +96,7 @@ impl Engine {
         channels::put(&mut tx.conn(), now, &row).await?;
         by.audit(&mut tx, now, AuditAction::Put, "channel", &row.key, None).await?;
         let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
+        seen.check_written(stored.version)?;
         tx.commit().await?;
         self.channels.invalidate();
         Ok(stored)

@@ -1,14 +1,14 @@
 //! Lists: named sets of targets, resolved when a message is delivered.
 
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, ChannelKey, Reach};
+use punctual_model::{AuditAction, ChannelKey};
 use punctual_store::{
     Lane, channels,
     lists::{self, ListRow},
     notifications::{self, ListMove},
 };
 
-use super::{Actor, CommandError, units::Units};
+use super::{Actor, CommandError, Seen, units::Units};
 use crate::{Engine, intake::UNROUTED};
 
 /// A list as somebody wants it.
@@ -34,9 +34,20 @@ impl Engine {
     /// Makes a list, or puts another in its place.
     #[boxed]
     pub async fn save_list(&self, by: &Actor, new: NewList) -> Result<SavedList, CommandError> {
+        self.replace_list(by, Seen::Anything, new).await
+    }
+
+    /// The same, for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_list(
+        &self,
+        by: &Actor,
+        seen: Seen,
+        new: NewList,
+    ) -> Result<SavedList, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let before = lists::get(&mut tx.conn(), &Reach::Everything, &new.name).await?;
+        let before = lists::lock(&mut tx.conn(), &new.name).await?;
         let units =
             Units::read(&mut tx.conn(), by, new.business_unit.as_deref().into_iter().collect()).await?;
         let own = before.as_ref().map(|before| &before.business_unit);
@@ -51,6 +62,7 @@ impl Engine {
         if let Some(before) = &before {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
+        seen.check(before.as_ref().map(|before| before.updated_at), &row.name)?;
         lists::put(&mut tx.conn(), now, &row).await?;
         let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
             || channels::get(&mut tx.conn(), &row.channel).await?.is_some();

@@ -11,7 +11,7 @@ use punctual_store::{
 use punctual_templates::{Variant, compile_check};
 use serde_json::{Value, json};
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, Seen};
 use crate::Engine;
 
 /// A template as somebody wants it.
@@ -26,6 +26,17 @@ impl Engine {
     /// Makes a template, or puts another version in its place.
     #[boxed]
     pub async fn save_template(&self, by: &Actor, new: NewTemplate) -> Result<TemplateRow, CommandError> {
+        self.replace_template(by, Seen::Anything, new).await
+    }
+
+    /// The same, for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_template(
+        &self,
+        by: &Actor,
+        seen: Seen,
+        new: NewTemplate,
+    ) -> Result<TemplateRow, CommandError> {
         let faults = syntax_faults(&new.variants);
         if !faults.is_empty() {
             return Err(CommandError::Invalid(faults));
@@ -39,9 +50,12 @@ impl Engine {
             updated_at: 0,
         };
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let before = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop();
+        seen.check(before.map(|before| before.version), &row.name)?;
         templates::put(&mut tx.conn(), now, &row).await?;
         by.audit(&mut tx, now, AuditAction::Put, "template", &row.name, None).await?;
         let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
+        seen.check_written(stored.version)?;
         tx.commit().await?;
         Ok(stored)
     }

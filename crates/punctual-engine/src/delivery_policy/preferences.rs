@@ -17,7 +17,7 @@ use punctual_store::{
 };
 use serde_json::Value;
 
-use crate::{Actor, Engine, EngineError};
+use crate::{Actor, CommandError, Engine, EngineError};
 
 /// The kind of the work rows that send people what they did not get.
 pub const DIGEST: &str = "digest";
@@ -47,8 +47,40 @@ impl Engine {
     /// Sets the delivery policy of the installation, as it is stored.
     #[boxed]
     pub async fn save_delivery_policy(&self, by: &Actor, policy: &Value) -> Result<(), EngineError> {
+        match self.replace_delivery_policy(by, None, policy).await {
+            Ok(()) => Ok(()),
+            Err(CommandError::Engine(error)) => Err(error),
+            // Nothing that was seen was named, so that nothing can be stale.
+            Err(_) => Err(EngineError::NotFound),
+        }
+    }
+
+    /// The delivery policy of the installation, as it is stored.
+    #[boxed]
+    pub async fn delivery_policy(&self) -> Result<Value, EngineError> {
+        let mut reader = self.store.read_for_people().await?;
+        let stored = facts::get(&mut reader.conn(), SETTINGS).await?;
+        let policy =
+            stored.map_or_else(|| Ok(Value::Object(Default::default())), |text| serde_json::from_str(&text));
+        policy.map_err(|_| StoreError::Stored("facts.delivery-policy").into())
+    }
+
+    /// The same as [`Self::save_delivery_policy`], for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_delivery_policy(
+        &self,
+        by: &Actor,
+        seen: Option<&Value>,
+        policy: &Value,
+    ) -> Result<(), CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
+        if let Some(seen) = seen {
+            let stored = facts::get(&mut tx.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
+            if serde_json::from_str::<Value>(&stored).ok().as_ref() != Some(seen) {
+                return Err(CommandError::Stale);
+            }
+        }
         facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
         // "manners" is a stored name: audit entries are not rewritten.
         by.audit(&mut tx, now, AuditAction::Put, "manners", "settings", None).await?;

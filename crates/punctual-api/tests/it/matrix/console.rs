@@ -41,6 +41,11 @@ fn routes() -> BTreeMap<String, BTreeSet<&'static str>> {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for (route, method) in of_resource(&text) {
+                found.entry(route).or_default().insert(method);
+            }
+            // The routes of a resource, which are found above by its home.
+            let text = text.replace(".route(&at(", ".routes(&at(");
             for declared in text.split(".route(").skip(1) {
                 let declared = declared.trim_start();
                 let rest = declared.strip_prefix('"');
@@ -57,6 +62,14 @@ fn routes() -> BTreeMap<String, BTreeSet<&'static str>> {
     }
     assert!(found.len() > 60, "{found:?}");
     found
+}
+
+/// The pages of a kind of settings: what the editor declares below its home.
+fn of_resource(source: &str) -> Vec<(String, &'static str)> {
+    let home = source.split("impl Resource for").nth(1).and_then(|rest| rest.split("const HOME: ").nth(1));
+    let Some(home) = home.and_then(|rest| rest.split('"').nth(1)) else { return Vec::new() };
+    let pages = [("new", "get"), ("edit", "get"), ("save", "post"), ("delete", "post")];
+    pages.into_iter().map(|(end, method)| (format!("{home}/{end}"), method)).collect()
 }
 
 /// What stands for the placeholder at the end of this path: the other unit's, and nobody's.
@@ -204,7 +217,8 @@ fn form<'a>(token: &'a str, id: &'a str) -> Vec<(&'a str, &'a str)> {
         vec![("token", token), ("version", "1"), ("stage", "0"), ("kind", "event"), ("then", "save")];
     fields.extend([("action", "retry"), ("do", "retry"), ("reason", "r"), ("scope", "subscription")]);
     fields.extend(
-        ["id", "guid", "key", "row", "on", "list", "rule", "run", "organisation"].map(|name| (name, id)),
+        ["id", "guid", "key", "known", "row", "on", "list", "rule", "run", "organisation"]
+            .map(|name| (name, id)),
     );
     fields
 }

@@ -1,0 +1,78 @@
+//! The settings of channels and subscribers in the document: a schema for each adapter, made of what it says about itself.
+
+use punctual_channels::described;
+use punctual_model::{AboutAdapter, Setting, SettingKind};
+use serde_json::{Map, Value, json};
+
+use super::finish::SCHEMAS;
+
+/// The schemas whose `settings` are those of an adapter.
+const HOLDERS: [&str; 2] = ["ChannelRequest", "SubscriberRequest"];
+
+/// Says which settings each adapter takes. What is none of them belongs to an adapter that somebody added.
+pub fn describe_settings(document: &mut Value) {
+    let schemas = &mut document["components"]["schemas"];
+    let mut choices = Vec::new();
+    for (name, about) in described() {
+        let schema = schema_name(name);
+        choices.push(json!({ "$ref": format!("{SCHEMAS}{schema}") }));
+        schemas[schema] = settings(name, about);
+    }
+    choices.push(json!({"type": ["object", "null"], "description": "The settings of an adapter of your own, or none."}));
+    for holder in HOLDERS {
+        let field = &mut schemas[holder]["properties"]["settings"];
+        let description = field["description"].clone();
+        *field = json!({"description": description, "anyOf": choices});
+    }
+}
+
+/// `sms-gateway` is `SmsGatewaySettings`.
+fn schema_name(adapter: &str) -> String {
+    let words = adapter.split('-').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    });
+    words.collect::<String>() + "Settings"
+}
+
+fn settings(name: &str, about: &AboutAdapter) -> Value {
+    let properties: Map<String, Value> =
+        about.settings.iter().map(|one| (one.name.to_owned(), property(one))).collect();
+    // A secret that is left out keeps its value.
+    let required = about.settings.iter().filter(|one| one.is_required && !one.is_secret);
+    let required: Vec<&str> = required.map(|one| one.name).collect();
+    let mut schema = json!({
+        "type": "object",
+        "description": format!("`{name}`: {} {}.", about.title, about.purpose),
+        "properties": properties,
+    });
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    schema
+}
+
+fn property(setting: &Setting) -> Value {
+    let mut schema = match setting.kind {
+        SettingKind::Text | SettingKind::Lines | SettingKind::Url => json!({"type": "string"}),
+        SettingKind::Number { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        SettingKind::Choice(words) => {
+            json!({"type": "string", "enum": words.iter().map(|(word, _)| word).collect::<Vec<_>>()})
+        }
+        SettingKind::Flag => json!({"type": "boolean"}),
+        SettingKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        SettingKind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+    };
+    let mut words = format!("{}: {}", setting.label, setting.hint);
+    if !setting.default.is_empty() {
+        words.push_str(&format!("; `{}` by default", setting.default));
+    }
+    if let Some(other) = setting.with {
+        words.push_str(&format!("; only with `{other}`"));
+    }
+    schema["description"] = format!("{words}.").into();
+    if setting.is_secret {
+        schema["writeOnly"] = true.into();
+    }
+    schema
+}

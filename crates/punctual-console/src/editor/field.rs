@@ -1,0 +1,265 @@
+//! One field of a form: how it is shown, and what it makes of what is typed.
+
+use serde_json::{Map, Value, json};
+
+use crate::form::Fields;
+
+/// A field, and what is in it.
+pub struct Field {
+    /// Its place in the request.
+    pub pointer: String,
+    pub label: String,
+    pub hint: String,
+    pub kind: Kind,
+    pub required: bool,
+    pub value: String,
+    /// What counts where it stays empty.
+    pub placeholder: String,
+    /// Values that are offered; others can be written.
+    pub offered: Vec<(String, String)>,
+    /// The field, and its values, for which this one applies: `/retry/policy=steps`.
+    pub when: String,
+    pub fault: Option<String>,
+    pub first_fault: bool,
+    /// A text stands on two columns.
+    pub wide: bool,
+}
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    Text,
+    /// Shown and sent, and not to be changed.
+    Fixed,
+    Number,
+    Time,
+    /// Several lines of text.
+    Area,
+    /// One of these; value and label.
+    Choice(Vec<(String, String)>),
+    /// Some of these.
+    Checks(Vec<(String, String)>),
+    Flag,
+    /// Yes, no, or nothing said.
+    Perhaps,
+    /// On or off without a value: the words for both.
+    OrFalse(&'static str, &'static str),
+    /// An array of texts, one a line.
+    List,
+    /// An object of texts, `name = text` a line.
+    Pairs,
+    /// An array of `{name, title}`, `name = title` a line.
+    Titles,
+    /// An array of `{max, per}`, `30 per 1m` a line.
+    Rates,
+    /// An array of numbers with commas between.
+    Numbers,
+    Json,
+    /// Written and never shown; whether one is set, and whether it has several lines.
+    Secret {
+        is_set: bool,
+        lines: bool,
+    },
+}
+
+impl Field {
+    pub fn new(pointer: impl Into<String>, label: impl Into<String>, kind: Kind) -> Self {
+        let wide = matches!(
+            kind,
+            Kind::Area | Kind::List | Kind::Pairs | Kind::Titles | Kind::Json | Kind::Rates | Kind::Checks(_)
+        );
+        Self {
+            pointer: pointer.into(),
+            label: label.into(),
+            kind,
+            wide,
+            hint: String::new(),
+            required: false,
+            value: String::new(),
+            placeholder: String::new(),
+            offered: Vec::new(),
+            when: String::new(),
+            fault: None,
+            first_fault: false,
+        }
+    }
+
+    pub fn text(pointer: impl Into<String>, label: impl Into<String>) -> Self {
+        Self::new(pointer, label, Kind::Text)
+    }
+
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
+    }
+
+    #[must_use]
+    pub fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    #[must_use]
+    pub fn placeholder(self, text: impl Into<String>) -> Self {
+        Self { placeholder: text.into(), ..self }
+    }
+
+    #[must_use]
+    pub fn offering(self, offered: Vec<(String, String)>) -> Self {
+        Self { offered, ..self }
+    }
+
+    #[must_use]
+    pub fn when(self, when: impl Into<String>) -> Self {
+        Self { when: when.into(), ..self }
+    }
+
+    /// Lines of a text that are shown.
+    pub fn rows(&self) -> usize {
+        let most = if matches!(self.kind, Kind::Rates | Kind::Pairs) { 3 } else { 6 };
+        self.value.lines().count().clamp(most, 20)
+    }
+
+    /// The name of its control, as links and labels know it.
+    pub fn id(&self) -> String {
+        format!("f{}", self.pointer.replace(['/', ':', '.', '~'], "-"))
+    }
+
+    /// What describes the control: its hint and its fault.
+    pub fn described_by(&self) -> String {
+        let id = self.id();
+        let parts = [(!self.hint.is_empty(), "hint"), (self.fault.is_some(), "fault")];
+        let parts = parts.iter().filter(|(is, _)| *is).map(|(_, part)| format!("{id}-{part}"));
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn is_secret(&self) -> bool {
+        matches!(self.kind, Kind::Secret { .. })
+    }
+
+    /// Whether there is something in it that differs from an empty form.
+    pub fn is_filled(&self) -> bool {
+        !self.value.is_empty() || matches!(self.kind, Kind::Secret { is_set: true, .. })
+    }
+
+    /// Whether a choice or check has this value.
+    pub fn has(&self, value: &str) -> bool {
+        match self.kind {
+            Kind::Checks(_) => self.value.lines().any(|line| line == value),
+            _ => self.value == value,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, detail: &str) {
+        match &mut self.fault {
+            Some(fault) => {
+                fault.push_str(if fault.ends_with('.') { " " } else { "; " });
+                fault.push_str(detail);
+            }
+            None => self.fault = Some(detail.to_owned()),
+        }
+    }
+
+    pub(super) fn show(&mut self, value: Option<&Value>) {
+        if !self.is_secret() {
+            self.value = self.kind.write(value);
+        }
+    }
+
+    pub(super) fn keep(&mut self, fields: &Fields) {
+        self.value = match self.kind {
+            // A secret is typed again; it never goes back to a page.
+            Kind::Secret { .. } => String::new(),
+            Kind::Checks(_) => fields.all(&self.pointer).collect::<Vec<_>>().join("\n"),
+            _ => fields.text(&self.pointer).replace("\r\n", "\n"),
+        };
+    }
+
+    /// What was typed, as it goes into the request; nothing where it is left out.
+    pub(super) fn read(&self, fields: &Fields) -> Option<Value> {
+        match self.kind {
+            Kind::Flag => Some(Value::Bool(fields.text(&self.pointer) == "yes")),
+            Kind::Checks(_) => {
+                let chosen: Vec<&str> = fields.all(&self.pointer).collect();
+                (!chosen.is_empty()).then(|| chosen.into())
+            }
+            // Taking it away is said by itself; an empty field keeps what is there.
+            Kind::Secret { .. } if fields.text(&format!("{}?remove", self.pointer)) == "yes" => {
+                Some(Value::Null)
+            }
+            _ => self.kind.read(fields.text(&self.pointer)),
+        }
+    }
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn number(text: &str) -> Value {
+    text.trim().parse::<i64>().map_or_else(|_| text.trim().into(), Value::from)
+}
+
+impl Kind {
+    fn read(&self, text: &str) -> Option<Value> {
+        let text = text.trim();
+        if text.is_empty() {
+            // A list that is emptied is an empty list.
+            return (*self == Self::List).then(|| json!([]));
+        }
+        Some(match self {
+            Self::Number => number(text),
+            Self::Perhaps => Value::Bool(text == "true"),
+            Self::OrFalse(..) => return (text == "false").then_some(Value::Bool(false)),
+            Self::List => lines(text).collect::<Vec<_>>().into(),
+            Self::Pairs => {
+                let pairs = lines(text).map(|line| line.split_once('=').unwrap_or((line, "")));
+                let pairs = pairs.map(|(name, value)| (name.trim().to_owned(), Value::from(value.trim())));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+            Self::Titles => lines(text)
+                .map(|line| match line.split_once('=') {
+                    Some((name, title)) => json!({"name": name.trim(), "title": title.trim()}),
+                    None => json!({ "name": line }),
+                })
+                .collect(),
+            Self::Rates => lines(text)
+                .map(|line| match line.split_once(" per ") {
+                    Some((max, per)) => json!({"max": number(max), "per": per.trim()}),
+                    None => json!({ "max": number(line) }),
+                })
+                .collect(),
+            Self::Numbers => {
+                text.split([',', ' ']).filter(|part| !part.trim().is_empty()).map(number).collect()
+            }
+            Self::Json => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+            _ => text.into(),
+        })
+    }
+
+    /// A value of a request as the field shows it.
+    pub fn write(&self, value: Option<&Value>) -> String {
+        let Some(value) = value.filter(|value| !value.is_null()) else { return String::new() };
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let joined = |between: &str, each: &dyn Fn(&Value) -> String| match value.as_array() {
+            Some(items) => items.iter().map(each).collect::<Vec<_>>().join(between),
+            None => text(value),
+        };
+        match self {
+            Self::Flag => if value == &Value::Bool(true) { "yes" } else { "" }.to_owned(),
+            Self::OrFalse(..) => if value == &Value::Bool(false) { "false" } else { "" }.to_owned(),
+            Self::List | Self::Checks(_) => joined("\n", &text),
+            Self::Numbers => joined(", ", &text),
+            Self::Titles => joined("\n", &|one| format!("{} = {}", text(&one["name"]), text(&one["title"]))),
+            Self::Rates => joined("\n", &|one| format!("{} per {}", text(&one["max"]), text(&one["per"]))),
+            Self::Pairs => match value.as_object() {
+                Some(fields) => {
+                    let lines = fields.iter().map(|(name, value)| format!("{name} = {}", text(value)));
+                    lines.collect::<Vec<_>>().join("\n")
+                }
+                None => text(value),
+            },
+            Self::Json => serde_json::to_string_pretty(value).unwrap_or_default(),
+            _ => text(value),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What one kind of definition says about itself, so that it has a list, a form, saving and removing.
+
+use punctual_engine::{CommandError, EngineError, commands::Seen};
+use punctual_store::StoreError;
+use punctual_wire::{Code, FieldError};
+use serde_json::{Map, Value};
+
+use super::Form;
+use crate::{App, answer::Refusal, form::Fields, frame::Visit, links, words::Pill};
+
+/// A kind of definition that people make and change here.
+pub trait Resource: Send + Sync + 'static {
+    /// Where its list is; its other pages are below.
+    const HOME: &'static str;
+    /// What one of them is called, and all of them as a heading.
+    const ONE: &'static str;
+    const MANY: &'static str;
+    /// The entry of the navigation that it belongs to.
+    const NAV: &'static str = "/settings";
+    /// The field that names it: it is fixed once it is stored.
+    const KEY: &'static str;
+    /// The page that a new one begins with.
+    const ADD: &'static str = "new";
+    /// Whether it is changed after it was made.
+    const EDITED: bool = true;
+    /// What happens when one is removed, and the word for it.
+    const REMOVING: (&'static str, &'static str) = ("Remove", "");
+
+    /// That they may make and change them.
+    fn may_change(visit: &Visit) -> Result<(), Refusal>;
+
+    /// What the list shows.
+    fn list(
+        app: &App,
+        visit: &Visit,
+        fields: &Fields,
+    ) -> impl Future<Output = Result<Listing, Refusal>> + Send;
+
+    /// What is stored under this key.
+    fn stored(
+        app: &App,
+        visit: &Visit,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<Stored>, Refusal>> + Send;
+
+    /// The form for a request like this one.
+    fn form(
+        app: &App,
+        visit: &Visit,
+        draft: &Value,
+        stored: Option<&Stored>,
+    ) -> impl Future<Output = Result<Form, Refusal>> + Send;
+
+    /// What a new one begins with, beside what the address says.
+    fn fresh(_draft: &mut Map<String, Value>) {}
+
+    fn save(
+        app: &App,
+        visit: &Visit,
+        seen: Seen,
+        draft: Value,
+    ) -> impl Future<Output = Result<Done, Refused>> + Send;
+
+    fn remove(app: &App, visit: &Visit, key: &str) -> impl Future<Output = Result<(), CommandError>> + Send;
+
+    /// What stands below the form, as HTML.
+    fn below(
+        _app: &App,
+        _visit: &Visit,
+        _stored: Option<&Stored>,
+        _draft: &Value,
+        _typed: Option<&Fields>,
+    ) -> impl Future<Output = Result<String, Refusal>> + Send {
+        std::future::ready(Ok(String::new()))
+    }
+}
+
+/// One that is stored, as the request that would make it.
+pub struct Stored {
+    pub key: String,
+    pub draft: Value,
+    /// Its number, or the time of its last change.
+    pub version: i64,
+    /// The secrets that are set.
+    pub secrets: Vec<String>,
+    /// One line on its state.
+    pub sentence: String,
+}
+
+/// What became of a form.
+pub enum Done {
+    Saved { key: String, note: &'static str },
+    Once(Once),
+}
+
+/// Something that is shown once and stored nowhere: what it is, the secret, and what to do with it.
+pub struct Once {
+    pub title: String,
+    pub label: &'static str,
+    pub secret: String,
+    pub hint: String,
+}
+
+/// Why nothing was stored.
+pub enum Refused {
+    Faults(Vec<FieldError>),
+    /// Somebody else has changed it meanwhile.
+    Stale,
+    Other(Refusal),
+}
+
+impl From<Vec<FieldError>> for Refused {
+    fn from(faults: Vec<FieldError>) -> Self {
+        Self::Faults(faults)
+    }
+}
+
+impl From<CommandError> for Refused {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Invalid(faults) => Self::Faults(
+                faults
+                    .into_iter()
+                    .map(|fault| {
+                        let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+                        FieldError::new(fault.pointer, code, fault.detail)
+                    })
+                    .collect(),
+            ),
+            CommandError::Stale => Self::Stale,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// The list of a kind.
+#[derive(Default)]
+pub struct Listing {
+    pub sentence: String,
+    pub columns: &'static [&'static str],
+    pub rows: Vec<Listed>,
+    /// What an empty list teaches.
+    pub empty: &'static str,
+    /// The key to go on after.
+    pub next: Option<String>,
+}
+
+/// One line of a list.
+pub struct Listed {
+    pub key: String,
+    pub title: String,
+    pub note: String,
+    pub pill: Option<Pill>,
+    pub cells: Vec<String>,
+    /// Whether it can still be removed.
+    pub removable: bool,
+}
+
+impl Listed {
+    pub(super) fn link(&self, home: &str) -> String {
+        format!("{home}/edit?key={}", links::encoded(&self.key))
+    }
+}
+
+/// A line above a form.
+pub struct Notice {
+    pub text: String,
+    pub warn: bool,
+}

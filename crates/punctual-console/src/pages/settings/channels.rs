@@ -1,0 +1,268 @@
+//! Channels: made and changed with the form that their adapter describes.
+
+use askama::Template;
+use axum::{Router, extract::State, routing::get};
+use punctual_engine::{
+    CommandError,
+    commands::{NewChannel, Seen},
+};
+use punctual_model::{SettingsFault, local_time};
+use punctual_store::channels;
+use punctual_wire::{
+    Code, FieldError,
+    channels::{ChannelPolicy, ChannelRequest},
+    names::channel_fault,
+};
+use serde_json::Value;
+
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page},
+    editor::{
+        Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored, retry_part, routes,
+        settings_parts, take_text, without_secrets,
+    },
+    form::Fields,
+    frame::{Frame, Visit},
+};
+
+/// The pages beside the list.
+pub fn pages() -> Router<Shared> {
+    routes::<Channels>().route("/channels/add", get(add))
+}
+
+pub struct Channels;
+
+impl Resource for Channels {
+    const HOME: &'static str = "/channels";
+    const ONE: &'static str = "channel";
+    const MANY: &'static str = "Channels";
+    const NAV: &'static str = "/channels";
+    const KEY: &'static str = "/key";
+    const ADD: &'static str = "add";
+    const REMOVING: (&'static str, &'static str) =
+        ("Remove", "Messages over it are parked until there is one of this key again.");
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_admin()
+    }
+
+    /// The page of channels shows how they do, and is a page of its own.
+    async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
+        Ok(Listing::default())
+    }
+
+    async fn stored(app: &App, _: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
+        let mut reader = app.engine.store.read_for_people().await?;
+        let row = channels::get(&mut reader.conn(), key).await?;
+        Ok(row.map(|row| {
+            let adapter = app.engine.channels.adapter(&row.adapter).map(AsRef::as_ref);
+            let (settings, secrets) = without_secrets(&row.settings, adapter);
+            let mut draft = serde_json::to_value(ChannelPolicy::of_stored(&row.policy)).unwrap_or_default();
+            draft["key"] = row.key.as_str().into();
+            draft["adapter"] = row.adapter.as_str().into();
+            draft["settings"] = settings;
+            draft["atMostOnce"] = row.at_most_once.into();
+            if row.retry != "{}" {
+                draft["retry"] = serde_json::from_str(&row.retry).unwrap_or_default();
+            }
+            let broken = app
+                .engine
+                .channels
+                .broken(&row.key)
+                .map(|broken| format!(" It cannot send: {}.", broken.why));
+            Stored {
+                draft,
+                version: row.version,
+                secrets,
+                sentence: format!("Version {}.{}", row.version, broken.unwrap_or_default()),
+                key: row.key,
+            }
+        }))
+    }
+
+    async fn form(app: &App, _: &Visit, draft: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+        let name = draft["adapter"].as_str().unwrap_or_default();
+        let adapter = app.engine.channels.adapter(name);
+        let about = adapter.map(|adapter| adapter.about());
+        let kind = about.and_then(|about| about.types.first()).copied().unwrap_or("email");
+        let key = match stored {
+            Some(_) => Field::new("/key", "Key", Kind::Fixed),
+            None => Field::text("/key", "Key").required().hint(format!(
+                "Type and name; lists of the type {kind} use {kind}:default unless they name another."
+            )),
+        };
+        let title = about.map_or("", |about| about.title);
+        let mut parts = vec![
+            Part::new("Channel", vec![key, Field::new("/adapter", "Adapter", Kind::Fixed)]).about(title),
+        ];
+        if let Some(about) = about {
+            parts.extend(settings_parts(about, stored.map_or(&[], |stored| &stored.secrets)));
+        }
+        let usual = if kind == "email" {
+            "as usual for mail: after 1, 5 and 15 minutes, 1 and 4 hours"
+        } else {
+            "as usual: three times, a minute apart"
+        };
+        let mut retry = retry_part(usual).folded();
+        retry.fields.push(
+            Field::new("/atMostOnce", "At most once", Kind::Flag).hint(
+                "What may have arrived is not retried: for receivers that cannot recognise a repetition.",
+            ),
+        );
+        parts.push(retry);
+        parts.extend([limits(), circuit()]);
+        Ok(Form::of(parts))
+    }
+
+    async fn save(app: &App, visit: &Visit, seen: Seen, mut draft: Value) -> Result<Done, Refused> {
+        let key = take_text(&mut draft, "key");
+        let read = ChannelRequest::read(&draft, "");
+        let mut faults = read.as_ref().err().cloned().unwrap_or_default();
+        faults.extend(channel_fault(&key, &|| "/key".to_owned()));
+        if !faults.is_empty() && seen == Seen::Nothing {
+            // The command looks no further than this; what else is wrong is said at once.
+            faults.extend(of_settings(app, &draft));
+        }
+        let (true, Ok(request)) = (faults.is_empty(), read) else { return Err(Refused::Faults(faults)) };
+        let ChannelRequest { adapter, settings, retry, at_most_once, policy } = request;
+        let retry = retry.and_then(|retry| serde_json::to_value(retry).ok());
+        let new = NewChannel { key, adapter, settings, retry, at_most_once, policy: policy.stored() };
+        let row = app.engine.replace_channel(&visit.viewer.by, seen, new).await?;
+        Ok(Done::Saved { key: row.key, note: "saved" })
+    }
+
+    async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
+        app.engine.delete_channel(&visit.viewer.by, key).await
+    }
+
+    async fn below(
+        _: &App,
+        visit: &Visit,
+        stored: Option<&Stored>,
+        _: &Value,
+        _: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let Some(stored) = stored else { return Ok(String::new()) };
+        let form = TestForm { token: &visit.viewer.token, channel: &stored.key };
+        form.render().map_err(|error| Refusal::internal(&error))
+    }
+}
+
+/// What the adapter finds wrong with the settings of a new channel.
+fn of_settings(app: &App, draft: &Value) -> Vec<FieldError> {
+    let adapter = draft["adapter"].as_str().and_then(|name| app.engine.channels.adapter(name));
+    let settings = draft.get("settings").cloned().unwrap_or_else(|| Value::Object(Default::default()));
+    let faults = adapter.map(|adapter| adapter.check(&settings)).unwrap_or_default();
+    let fault = |fault: SettingsFault| {
+        let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+        FieldError::new(format!("/settings{}", fault.pointer), code, fault.detail)
+    };
+    faults.into_iter().map(fault).collect()
+}
+
+#[derive(Template)]
+#[template(path = "settings_channel_test.html")]
+struct TestForm<'a> {
+    token: &'a str,
+    channel: &'a str,
+}
+
+/// How much it may send, and when.
+fn limits() -> Part {
+    let zones = local_time::names().into_iter().map(|name| (name, String::new())).collect();
+    let days = [
+        ("mon", "Monday"),
+        ("tue", "Tuesday"),
+        ("wed", "Wednesday"),
+        ("thu", "Thursday"),
+        ("fri", "Friday"),
+        ("sat", "Saturday"),
+        ("sun", "Sunday"),
+    ];
+    let days = days.iter().map(|(value, name)| ((*value).to_owned(), (*name).to_owned())).collect();
+    Part::new(
+        "Limits and hours",
+        vec![
+            Field::new("/limits/rates", "Rates", Kind::Rates)
+                .hint("One a line, such as 30 per 1m; over all nodes."),
+            Field::text("/limits/provider", "Account")
+                .hint("Where several channels share one, such as twilio-main."),
+            Field::new("/limits/providerRates", "Rates of the account", Kind::Rates)
+                .hint("For all channels of the account together.")
+                .when("/limits/provider"),
+            Field::new("/quietHours/from", "Quiet from", Kind::Time)
+                .hint("In the recipient's zone; alarms go all the same."),
+            Field::new("/quietHours/to", "Quiet until", Kind::Time),
+            Field::new("/sendWindow/from", "Sends from", Kind::Time),
+            Field::new("/sendWindow/to", "Sends until", Kind::Time),
+            Field::new("/sendWindow/days", "Sends on", Kind::Checks(days))
+                .hint("Every day where none is chosen."),
+            Field::text("/timeZone", "Time zone")
+                .offering(zones)
+                .hint("For recipients whose own is not known."),
+        ],
+    )
+    .folded()
+}
+
+/// How many calls at once, and when nothing is sent because calls fail.
+fn circuit() -> Part {
+    Part::new(
+        "Concurrency and circuit",
+        vec![
+            Field::new("/concurrency", "Calls at once", Kind::Number)
+                .hint("From one node, 1 to 200; empty for the adapter's own figure."),
+            Field::new("/circuit", "Circuit", Kind::OrFalse("opens after failures", "never opens"))
+                .hint("While it is open nothing is sent, and one message probes now and then."),
+            Field::new("/circuit/failures", "Opens after so many failures", Kind::Number)
+                .placeholder("10")
+                .when("/circuit="),
+            Field::text("/circuit/openFor", "Open at first for").placeholder("30s").when("/circuit="),
+            Field::text("/circuit/maxOpenFor", "Open at most for").placeholder("5m").when("/circuit="),
+        ],
+    )
+    .folded()
+}
+
+#[derive(Template)]
+#[template(path = "settings_adapters.html")]
+struct AdaptersPage {
+    frame: Frame,
+    home: &'static str,
+    many: &'static str,
+    one: &'static str,
+    adapters: Vec<(String, &'static str, &'static str)>,
+}
+
+async fn add(State(app): State<Shared>, visit: Visit) -> Page {
+    choose_adapter::<Channels>(&app, &visit, &[]).await
+}
+
+/// The adapters that something new can have: those of these names, or all.
+pub async fn choose_adapter<R: Resource>(app: &App, visit: &Visit, among: &[&str]) -> Page {
+    R::may_change(visit)?;
+    let names = app.engine.channels.adapter_names().into_iter();
+    let adapters = names.filter(|name| among.is_empty() || among.contains(name)).filter_map(|name| {
+        let adapter =
+            app.engine.channels.adapter(name).filter(|adapter| adapter.disabled_reason().is_none())?;
+        let about = adapter.about();
+        let title = if about.title.is_empty() { adapter.name() } else { about.title };
+        let kind = about.types.first().copied().unwrap_or("email");
+        let link = format!(
+            "{}/new?adapter={name}&key={kind}:{}",
+            R::HOME,
+            if among.is_empty() { "default" } else { "" }
+        );
+        Some((link, title, about.purpose))
+    });
+    let mut adapters: Vec<_> = adapters.collect();
+    adapters.sort_by_key(|(_, title, _)| title.to_lowercase());
+    page(&AdaptersPage {
+        frame: visit.frame(app, &format!("Add a {}", R::ONE), R::NAV).await?,
+        home: R::HOME,
+        many: R::MANY,
+        one: R::ONE,
+        adapters,
+    })
+}

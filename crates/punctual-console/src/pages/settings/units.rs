@@ -1,0 +1,102 @@
+//! Business units: who owns data, and in which time zone they live.
+
+use punctual_engine::{CommandError, commands::Seen};
+use punctual_model::local_time;
+use punctual_store::business_units;
+use punctual_wire::{business_units::BusinessUnitRequest, limits::NAME_MAX, names::name_fault};
+use punctual_workflows::business_units::{self as commands, NewUnit};
+use serde_json::{Value, json};
+
+use super::{SHOWN, cut};
+use crate::{
+    App,
+    answer::Refusal,
+    editor::{Done, Field, Form, Kind, Listed, Listing, Part, Refused, Resource, Stored, take_text},
+    form::Fields,
+    frame::Visit,
+};
+
+pub struct Units;
+
+impl Resource for Units {
+    const HOME: &'static str = "/settings/units";
+    const ONE: &'static str = "business unit";
+    const MANY: &'static str = "Business units";
+    const KEY: &'static str = "/id";
+    const REMOVING: (&'static str, &'static str) =
+        ("Remove", "What is planned in its zone is planned without it. Its rows stay.");
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_author()
+    }
+
+    async fn list(app: &App, visit: &Visit, fields: &Fields) -> Result<Listing, Refusal> {
+        let mut reader = app.engine.store.read_for_people().await?;
+        let reach = visit.viewer.by.reach();
+        let rows = business_units::page(&mut reader.conn(), &reach, fields.text("after"), SHOWN + 1).await?;
+        let (rows, next) = cut(rows, |row| row.id.clone());
+        let rows = rows.into_iter().map(|row| Listed {
+            title: row.name,
+            note: row.id.clone(),
+            pill: None,
+            cells: vec![row.time_zone],
+            key: row.id,
+            removable: true,
+        });
+        Ok(Listing {
+            sentence: String::new(),
+            columns: &["Business unit", "Time zone"],
+            rows: rows.collect(),
+            empty: "A business unit owns data: people and keys that are limited to it see nothing of others.",
+            next,
+        })
+    }
+
+    async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
+        let mut reader = app.engine.store.read_for_people().await?;
+        let row = business_units::by_ids(&mut reader.conn(), vec![key.to_owned()]).await?.pop();
+        let row = row.filter(|row| visit.viewer.by.may_see(Some(&row.id)));
+        Ok(row.map(|row| Stored {
+            draft: json!({"id": row.id, "name": row.name, "timeZone": row.time_zone}),
+            version: row.updated_at,
+            secrets: Vec::new(),
+            sentence: row.name,
+            key: row.id,
+        }))
+    }
+
+    async fn form(_: &App, _: &Visit, _: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+        let id = match stored {
+            Some(_) => Field::new("/id", "Id", Kind::Fixed),
+            None => Field::text("/id", "Id").required().hint("Data refers to it, such as nz."),
+        };
+        let zones = local_time::names().into_iter().map(|name| (name, String::new())).collect();
+        Ok(Form::of(vec![Part::new(
+            "Business unit",
+            vec![
+                id,
+                Field::text("/name", "Name").required().hint("Such as New Zealand."),
+                Field::text("/timeZone", "Time zone")
+                    .required()
+                    .offering(zones)
+                    .hint("What is planned in local time follows it, such as Pacific/Auckland."),
+            ],
+        )]))
+    }
+
+    async fn save(app: &App, visit: &Visit, seen: Seen, mut draft: Value) -> Result<Done, Refused> {
+        let id = take_text(&mut draft, "id");
+        let read = BusinessUnitRequest::read(&draft, "");
+        let mut faults = read.as_ref().err().cloned().unwrap_or_default();
+        faults.extend(name_fault(&id, NAME_MAX, &|| "/id".to_owned()));
+        let (true, Ok(request)) = (faults.is_empty(), read) else { return Err(Refused::Faults(faults)) };
+        let BusinessUnitRequest { name, time_zone } = request;
+        let new = NewUnit { id, name, time_zone };
+        let row = commands::replace(&app.engine, &app.reminders, &visit.viewer.by, seen, new).await?;
+        Ok(Done::Saved { key: row.id, note: "saved" })
+    }
+
+    async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
+        commands::remove(&app.engine, &app.reminders, &visit.viewer.by, key).await
+    }
+}

@@ -1,0 +1,279 @@
+//! The settings in a real browser: made by clicking as a person would, and looked at with axe-core.
+//!
+//! On SQLite alone: the browser sees no database, and the pages are tested on both through the router.
+
+use std::{path::PathBuf, process::Stdio};
+
+use punctual_store::{api_keys, channels, lists, sites};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+
+use crate::{
+    browser::{Stage, on_sqlite},
+    settings::with_adapters,
+};
+
+/// Python's aiosmtpd, as the tests of the channels have it.
+struct Relay {
+    port: String,
+    folder: TempDir,
+    /// It ends when its input does.
+    _child: Child,
+}
+
+impl Relay {
+    async fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let python = std::env::var_os("PUNCTUAL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+        let mut child = Command::new(python)
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../punctual-channels/tests/it/smtp_server.py"))
+            .arg(folder.path())
+            .arg("plain")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+        Self { port: line.trim().to_owned(), folder, _child: child }
+    }
+
+    fn first_mail(&self) -> Value {
+        let text = std::fs::read(self.folder.path().join("1.json")).expect("a mail has arrived");
+        serde_json::from_slice(&text).unwrap()
+    }
+}
+
+/// Writes into a field, in place of what is there.
+async fn fill(stage: &mut Stage, name: &str, text: &str) {
+    let selector = format!("[name={name:?}]");
+    stage.browser.click(&selector).await;
+    stage.browser.eval(&format!("document.querySelector({selector:?}).select()")).await;
+    stage.browser.write(text).await;
+}
+
+/// Follows the link or button with this text.
+async fn follow(stage: &mut Stage, text: &str) {
+    let mark = format!(
+        "(() => {{ document.querySelectorAll('[data-aim]').forEach((one) => one.removeAttribute('data-aim')); \
+         const found = [...document.querySelectorAll('main a, main button, nav a')].find((one) => one.offsetParent && \
+         (one.querySelector('.item-title, span') ?? one).textContent.trim() === {text:?}); found?.setAttribute('data-aim', ''); return !!found; }})()"
+    );
+    assert_eq!(stage.browser.eval(&mark).await, json!(true), "there is {text} to click on");
+    stage.browser.follow("[data-aim]").await;
+}
+
+async fn notice(stage: &mut Stage) -> String {
+    stage.texts(".notice").await.join(" ")
+}
+
+#[test]
+fn settings_are_made_by_clicking() {
+    on_sqlite(async |bed| {
+        let bed = with_adapters(&bed);
+        let relay = Relay::start().await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+
+        // A channel, refused once, and a test message over it to a real server.
+        follow(&mut stage, "Channels").await;
+        follow(&mut stage, "Add a channel").await;
+        follow(&mut stage, "Mail over SMTP").await;
+        fill(&mut stage, "/key", "email:relay").await;
+        fill(&mut stage, "/settings/host", "127.0.0.1").await;
+        fill(&mut stage, "/settings/port", "many").await;
+        follow(&mut stage, "Create channel").await;
+        let focused = stage.browser.eval("document.activeElement.name").await;
+        assert_eq!(focused, json!("/settings/port"), "the first fault has the focus");
+        assert_eq!(
+            stage.browser.eval("document.querySelector('[name=\"/settings/host\"]').value").await,
+            "127.0.0.1"
+        );
+        fill(&mut stage, "/settings/port", &relay.port).await;
+        fill(&mut stage, "/settings/from", "ops@a.example").await;
+        stage.browser.eval("document.querySelector('[name=\"/settings/tls\"]').value = 'none'").await;
+        follow(&mut stage, "Create channel").await;
+        assert_eq!(notice(&mut stage).await, "Saved.");
+        fill(&mut stage, "address", "ann@b.example").await;
+        follow(&mut stage, "Send it now").await;
+        let said = notice(&mut stage).await;
+        assert!(said.starts_with("Test message to ann@b.example: accepted. Accepted in "), "{said}");
+        let mail = relay.first_mail();
+        assert!(mail.to_string().contains("this channel works"), "{mail}");
+        assert!(channels::get(&mut bed.read().await.conn(), "email:relay").await.unwrap().is_some());
+
+        // A list, from the link that a missing list has.
+        stage.open("/settings/lists/new?name=cold-chain").await;
+        fill(&mut stage, "/targets", "ann@b.example\nben@b.example").await;
+        follow(&mut stage, "Create list").await;
+        assert_eq!(notice(&mut stage).await, "Saved.");
+        let reach = punctual_model::Reach::Everything;
+        assert!(lists::get(&mut bed.read().await.conn(), &reach, "cold-chain").await.unwrap().is_some());
+
+        // A key, seen once and revoked.
+        follow(&mut stage, "Settings").await;
+        follow(&mut stage, "Keys").await;
+        follow(&mut stage, "Add a key").await;
+        fill(&mut stage, "/name", "billing").await;
+        stage.browser.click("[name='/scopes'][value='send']").await;
+        follow(&mut stage, "Create key").await;
+        let secret = stage.browser.eval("document.querySelector('#secret').value").await;
+        assert!(punctual_engine::keys::is_well_formed(secret.as_str().unwrap()), "{secret}");
+        follow(&mut stage, "Done").await;
+        let keys = api_keys::all(&mut bed.read().await.conn()).await.unwrap();
+        let id = keys.into_iter().find(|row| row.name == "billing").unwrap().id;
+        stage.browser.click(&format!("tr[data-row='{id}'] summary")).await;
+        stage.browser.follow(&format!("tr[data-row='{id}'] .danger")).await;
+        assert_eq!(notice(&mut stage).await, "Revoked.");
+
+        // A site with its token.
+        follow(&mut stage, "Settings").await;
+        stage.open("/settings/sites").await;
+        follow(&mut stage, "Add a site").await;
+        fill(&mut stage, "/id", "plant-7").await;
+        follow(&mut stage, "Create site").await;
+        assert!(
+            !stage.browser.eval("document.querySelector('#secret').value").await.as_str().unwrap().is_empty()
+        );
+        assert!(sites::get(&mut bed.read().await.conn(), "plant-7").await.unwrap().is_some());
+
+        // A template, looked at before it is saved.
+        stage.open("/settings/templates/new").await;
+        fill(&mut stage, "/name", "due").await;
+        fill(&mut stage, "/variants/en/subject", "{{ document }} expires").await;
+        fill(&mut stage, "/variants/en/body", "On {{ date }}.").await;
+        fill(&mut stage, "context", "{\"document\": \"Licence\", \"date\": \"14 May\"}").await;
+        follow(&mut stage, "Preview").await;
+        assert_eq!(stage.texts(".shown h3, #preview-text").await, ["Licence expires", "On 14 May."]);
+        follow(&mut stage, "Create template").await;
+        assert_eq!(notice(&mut stage).await, "Saved.");
+
+        // Only the fields that apply.
+        stage.open("/channels/edit?key=email:relay").await;
+        stage
+            .browser
+            .eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            .await;
+        let shown = "document.querySelector('[name=\"/retry/afterSeconds\"]').closest('.entry-field').hidden";
+        assert_eq!(stage.browser.eval(shown).await, json!(true));
+        stage
+            .browser
+            .eval("(() => { const policy = document.querySelector('[name=\"/retry/policy\"]'); policy.value = 'steps'; policy.dispatchEvent(new Event('input', { bubbles: true })); })()")
+            .await;
+        assert_eq!(stage.browser.eval(shown).await, json!(false));
+        // The form that was refused is an answer of 422, which a browser notes.
+        stage.browser.told.retain(|message| {
+            let text = message["params"]["entry"]["text"].as_str().unwrap_or_default();
+            !text.contains("status of 422")
+        });
+        stage.finish();
+    });
+}
+
+/// axe-core as it is installed for the tests.
+fn axe() -> String {
+    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/xtask/node/node_modules"));
+    let modules = std::env::var_os("PUNCTUAL_TEST_NODE_MODULES").map_or(beside, PathBuf::from);
+    let file = modules.join("axe-core/axe.min.js");
+    std::fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` installs it", file.display()))
+}
+
+const FINDINGS: &str = "axe.run(document).then((found) => found.violations.flatMap((one) => \
+    one.nodes.map((node) => `${one.id}: ${node.target.join(' ')} ${node.failureSummary ?? ''}`)))";
+
+#[test]
+fn the_settings_have_no_finding_of_axe_in_light_and_dark_on_a_desk_and_a_phone() {
+    on_sqlite(async |bed| {
+        let bed = with_adapters(&bed);
+        bed.has_unit("nz").await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        let save = |path: &'static str, fields: Value| {
+            format!(
+                "fetch({path:?}, {{ method: 'POST', body: new URLSearchParams(Object.entries({{ token: document.querySelector('[name=token]').value, ...{fields} }})) }}).then((answer) => answer.status)"
+            )
+        };
+        for (path, fields) in [
+            (
+                "/channels/save",
+                json!({"/key": "email:relay", "/adapter": "smtp", "/settings/host": "mail.example.com", "/settings/from": "a@b.example", "/settings/username": "a", "/settings/password": "b", "/limits/rates": "30 per 1m"}),
+            ),
+            (
+                "/settings/lists/save",
+                json!({"/name": "ops", "/type": "email", "/targets": "ann@example.org\nben@example.org", "/businessUnit": "nz"}),
+            ),
+            (
+                "/settings/templates/save",
+                json!({"/name": "due", "/defaultLocale": "en", "/variants/en/subject": "{{ document }} expires", "/variants/en/body": "On {{ date }}.", "/variants/en/html": "<p>On {{ date }}</p>"}),
+            ),
+            ("/settings/keys/save", json!({"/name": "billing", "/scopes": "send"})),
+            ("/settings/sites/save", json!({"/id": "plant-7"})),
+            (
+                "/settings/subscribers/save",
+                json!({"/key": "in-process:log", "/adapter": "in-process", "/settings/handler": "log", "/events": "response-completed"}),
+            ),
+        ] {
+            let status = stage.browser.eval(&save(path, fields)).await;
+            assert_eq!(status, json!(200), "{path}");
+        }
+        let pages = [
+            ("settings", "/settings"),
+            ("channels", "/channels"),
+            ("channel-add", "/channels/add"),
+            ("channel-new", "/channels/new?adapter=twilio&key=sms:default"),
+            ("channel", "/channels/edit?key=email:relay"),
+            ("lists", "/settings/lists"),
+            ("list", "/settings/lists/edit?key=ops"),
+            ("templates", "/settings/templates"),
+            ("template", "/settings/templates/edit?key=due"),
+            ("units", "/settings/units"),
+            ("unit", "/settings/units/edit?key=nz"),
+            ("keys", "/settings/keys"),
+            ("key-new", "/settings/keys/new"),
+            ("settings-sites", "/settings/sites"),
+            ("settings-site", "/settings/sites/edit?key=plant-7"),
+            ("subscribers", "/settings/subscribers"),
+            ("subscriber", "/settings/subscribers/edit?key=in-process:log"),
+            ("policy", "/settings/policy"),
+            ("retention", "/settings/retention"),
+        ];
+        let axe = axe();
+        let mut findings: Vec<String> = Vec::new();
+        for (width, height) in [(1440, 1000), (360, 780)] {
+            stage.browser.size(width, height).await;
+            for scheme in ["light", "dark"] {
+                stage.browser.prefer(scheme).await;
+                for (name, path) in pages {
+                    stage.open(path).await;
+                    let wide = stage.browser.eval("document.documentElement.scrollWidth").await;
+                    assert_eq!(wide, json!(width), "{name} is wider than {width}");
+                    stage.browser.picture(&format!("{name}-{width}-{scheme}-settings")).await;
+                    stage.browser.eval(&format!("{axe}; true")).await;
+                    let found: Vec<String> =
+                        serde_json::from_value(stage.browser.eval(FINDINGS).await).unwrap();
+                    findings.extend(found.into_iter().map(|one| format!("{name} {width} {scheme}: {one}")));
+                }
+                // Forms that were refused.
+                for (name, path) in [
+                    ("refused", "/channels/new?adapter=smtp&key=email"),
+                    ("key-refused", "/settings/keys/new"),
+                ] {
+                    stage.open(path).await;
+                    stage.browser.follow("#edit .primary").await;
+                    stage.browser.picture(&format!("{name}-{width}-{scheme}-settings")).await;
+                    stage.browser.eval(&format!("{axe}; true")).await;
+                    let found: Vec<String> =
+                        serde_json::from_value(stage.browser.eval(FINDINGS).await).unwrap();
+                    findings.extend(found.into_iter().map(|one| format!("{name} {width} {scheme}: {one}")));
+                }
+            }
+        }
+        assert!(findings.is_empty(), "{} findings: {findings:#?}", findings.len());
+    });
+}
