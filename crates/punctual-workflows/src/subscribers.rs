@@ -9,7 +9,7 @@ use punctual_engine::{
 };
 use punctual_model::{AuditAction, Fault, Filter};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     subscribers::{self, SubscriberRow},
 };
 use serde_json::{Value, json};
@@ -31,13 +31,27 @@ pub struct NewSubscriber {
 /// Makes a subscriber, or puts another version in its place. A secret that is left out keeps its value.
 #[boxed]
 pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<SubscriberRow, CommandError> {
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let stored = save_in(&mut tx, engine, by, new).await?;
+    tx.commit().await?;
+    engine.channels.invalidate();
+    Ok(stored)
+}
+
+/// The same in a transaction of the caller's, who lets the channels be read again after the commit.
+#[boxed]
+pub async fn save_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    new: NewSubscriber,
+) -> Result<SubscriberRow, CommandError> {
     check_events(&new.events)?;
     if let Some(Err(faults)) = new.filter.as_ref().map(Filter::parse) {
         return Err(CommandError::Invalid(faults.into_iter().map(within_filter).collect()));
     }
     let adapter = engine.usable_adapter(&new.adapter)?;
     let now = engine.clock.now();
-    let mut tx = engine.store.begin(Lane::Intake).await?;
     let before = subscribers::get(&mut tx.conn(), &new.key).await?.map(as_channel);
     let settings = NewSettings {
         channel: &subscriber_channel(&new.key),
@@ -62,24 +76,27 @@ pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<Sub
         updated_at: 0,
     };
     subscribers::put(&mut tx.conn(), now, &row).await?;
-    by.audit(&mut tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
-    let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
-    tx.commit().await?;
-    engine.channels.invalidate();
-    Ok(stored)
+    by.audit(tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
+    Ok(subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row))
 }
 
 /// Removes a subscriber; what is still queued for it is parked.
 #[boxed]
 pub async fn remove(engine: &Engine, by: &Actor, key: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    if !subscribers::delete(&mut tx.conn(), key).await? {
-        return Err(CommandError::not_found("subscriber", key));
-    }
-    by.audit(&mut tx, engine.clock.now(), AuditAction::Delete, "subscriber", key, None).await?;
+    remove_in(&mut tx, engine, by, key).await?;
     tx.commit().await?;
     engine.channels.invalidate();
     Ok(())
+}
+
+/// The same in a transaction of the caller's, who lets the channels be read again after the commit.
+#[boxed]
+pub async fn remove_in(tx: &mut Tx, engine: &Engine, by: &Actor, key: &str) -> Result<(), CommandError> {
+    if !subscribers::delete(&mut tx.conn(), key).await? {
+        return Err(CommandError::not_found("subscriber", key));
+    }
+    Ok(by.audit(tx, engine.clock.now(), AuditAction::Delete, "subscriber", key, None).await?)
 }
 
 fn check_events(events: &[String]) -> Result<(), CommandError> {

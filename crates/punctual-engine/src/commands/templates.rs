@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, Fault};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     templates::{self, TemplateRow},
 };
 use punctual_templates::{Variant, compile_check};
@@ -26,6 +26,19 @@ impl Engine {
     /// Makes a template, or puts another version in its place.
     #[boxed]
     pub async fn save_template(&self, by: &Actor, new: NewTemplate) -> Result<TemplateRow, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let stored = self.save_template_in(&mut tx, by, new).await?;
+        tx.commit().await?;
+        Ok(stored)
+    }
+
+    #[boxed]
+    pub async fn save_template_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        new: NewTemplate,
+    ) -> Result<TemplateRow, CommandError> {
         let faults = syntax_faults(&new.variants);
         if !faults.is_empty() {
             return Err(CommandError::Invalid(faults));
@@ -38,22 +51,24 @@ impl Engine {
             version: 0,
             updated_at: 0,
         };
-        let mut tx = self.store.begin(Lane::Intake).await?;
         templates::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, AuditAction::Put, "template", &row.name, None).await?;
-        let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
-        tx.commit().await?;
-        Ok(stored)
+        by.audit(tx, now, AuditAction::Put, "template", &row.name, None).await?;
+        Ok(templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row))
     }
 
     #[boxed]
     pub async fn delete_template(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        self.delete_template_in(&mut tx, by, name).await?;
+        Ok(tx.commit().await?)
+    }
+
+    #[boxed]
+    pub async fn delete_template_in(&self, tx: &mut Tx, by: &Actor, name: &str) -> Result<(), CommandError> {
         if !templates::delete(&mut tx.conn(), name).await? {
             return Err(CommandError::not_found("template", name));
         }
-        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "template", name, None).await?;
-        Ok(tx.commit().await?)
+        Ok(by.audit(tx, self.clock.now(), AuditAction::Delete, "template", name, None).await?)
     }
 }
 
