@@ -479,6 +479,62 @@ DefaultRuleShapeInput = TypedDict(
     },
 )
 
+DefinitionAction: TypeAlias = "Literal['create', 'update', 'delete']"
+
+DefinitionChange = TypedDict(
+    "DefinitionChange",
+    {
+        "action": "DefinitionAction",
+        "fields": "list[FieldChange]",
+        "id": "str",
+        "kind": "str",
+    },
+)
+
+Definitions = TypedDict(
+    "Definitions",
+    {
+        "business-units": NotRequired["Union[dict[str, BusinessUnitRequest], None]"],
+        "channels": NotRequired["Union[dict[str, ChannelRequest], None]"],
+        "delivery-policy": NotRequired["Union[dict[str, DeliveryPolicyInput], None]"],
+        "lists": NotRequired["Union[dict[str, ListRequest], None]"],
+        "organisations": NotRequired["Union[dict[str, OrganisationRequest], None]"],
+        "people": NotRequired["Union[dict[str, PersonRequest], None]"],
+        "reminder-settings": NotRequired["Union[dict[str, ReminderSettingRequest], None]"],
+        "report-subscriptions": NotRequired["Union[dict[str, ReportSubscriptionRequest], None]"],
+        "sites": NotRequired["Union[dict[str, SiteChange], None]"],
+        "subscribers": NotRequired["Union[dict[str, SubscriberRequest], None]"],
+        "surveys": NotRequired["Union[dict[str, SurveyDefinition], None]"],
+        "templates": NotRequired["Union[dict[str, TemplateRequest], None]"],
+    },
+)
+
+DefinitionsDocument = TypedDict(
+    "DefinitionsDocument",
+    {
+        "definitions": "dict[str, dict[str, Any]]",
+    },
+)
+
+DefinitionsPlan = TypedDict(
+    "DefinitionsPlan",
+    {
+        "applied": "bool",
+        "changes": "list[DefinitionChange]",
+        "kept": "list[KeptDefinition]",
+        "unchanged": "int",
+    },
+)
+
+DefinitionsRequest = TypedDict(
+    "DefinitionsRequest",
+    {
+        "definitions": "Definitions",
+        "plan": NotRequired["Union[bool, None]"],
+        "prune": NotRequired["Union[bool, None]"],
+    },
+)
+
 Delivery = TypedDict(
     "Delivery",
     {
@@ -636,6 +692,15 @@ FeedRequest = TypedDict(
     {
         "organisation": NotRequired["Union[str, None]"],
         "person": NotRequired["Union[str, None]"],
+    },
+)
+
+FieldChange = TypedDict(
+    "FieldChange",
+    {
+        "from": "Any",
+        "pointer": "str",
+        "to": "Any",
     },
 )
 
@@ -828,6 +893,15 @@ InstancePage = TypedDict(
     {
         "items": "list[Instance]",
         "nextCursor": NotRequired["Union[str, None]"],
+    },
+)
+
+KeptDefinition = TypedDict(
+    "KeptDefinition",
+    {
+        "id": "str",
+        "kind": "str",
+        "reason": "str",
     },
 )
 
@@ -1429,6 +1503,8 @@ PublicSurvey = TypedDict(
         "survey": "dict[str, Any]",
     },
 )
+
+PublishedSchema: TypeAlias = "Union[bool, dict[str, Any]]"
 
 PurgeRequest = TypedDict(
     "PurgeRequest",
@@ -2592,6 +2668,17 @@ SurveyDay = TypedDict(
     },
 )
 
+SurveyDefinition = TypedDict(
+    "SurveyDefinition",
+    {
+        "businessUnit": NotRequired["Union[str, None]"],
+        "integrationId": NotRequired["Union[str, None]"],
+        "name": "str",
+        "published": NotRequired["Union[PublishedSchema, None]"],
+        "schema": "dict[str, Any]",
+    },
+)
+
 SurveyNps = TypedDict(
     "SurveyNps",
     {
@@ -3114,6 +3201,12 @@ __all__ = [
     "DateRuleInput",
     "DefaultRuleShape",
     "DefaultRuleShapeInput",
+    "DefinitionAction",
+    "DefinitionChange",
+    "Definitions",
+    "DefinitionsDocument",
+    "DefinitionsPlan",
+    "DefinitionsRequest",
     "Delivery",
     "DeliveryInput",
     "DeliveryLogEntry",
@@ -3127,6 +3220,7 @@ __all__ = [
     "EventRequest",
     "Feed",
     "FeedRequest",
+    "FieldChange",
     "FieldError",
     "Forecast",
     "ForecastDay",
@@ -3145,6 +3239,7 @@ __all__ = [
     "IngestedItem",
     "Instance",
     "InstancePage",
+    "KeptDefinition",
     "Kpis",
     "LastPurge",
     "Limits",
@@ -3192,6 +3287,7 @@ __all__ = [
     "PreviewRequest",
     "Problem",
     "PublicSurvey",
+    "PublishedSchema",
     "PurgeRequest",
     "PurgeRun",
     "QuietHours",
@@ -3297,6 +3393,7 @@ __all__ = [
     "SurveyChoiceCount",
     "SurveyCsat",
     "SurveyDay",
+    "SurveyDefinition",
     "SurveyNps",
     "SurveyPage",
     "SurveyPublished",

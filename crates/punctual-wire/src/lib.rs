@@ -13,6 +13,7 @@ pub mod batch;
 pub mod business_units;
 pub mod channels;
 pub mod content;
+pub mod definitions;
 pub mod delivery_policy;
 pub mod events;
 pub mod fields;

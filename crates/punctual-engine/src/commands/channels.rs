@@ -171,8 +171,9 @@ impl Engine {
 /// Keys of subscribers are not those of channels.
 fn check_key(key: &str) -> Result<(), CommandError> {
     if key.starts_with(SUBSCRIBERS) {
-        let detail =
-            format!("Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`.");
+        let detail = format!(
+            "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
+        );
         return Err(CommandError::invalid("/key", "key_invalid", detail));
     }
     Ok(())
