@@ -554,6 +554,62 @@ DefaultRuleShapeInput = TypedDict(
     },
 )
 
+DefinitionAction: TypeAlias = "Literal['create', 'update', 'delete']"
+
+DefinitionChange = TypedDict(
+    "DefinitionChange",
+    {
+        "action": "DefinitionAction",
+        "fields": "list[FieldChange]",
+        "id": "str",
+        "kind": "str",
+    },
+)
+
+Definitions = TypedDict(
+    "Definitions",
+    {
+        "business-units": NotRequired["Union[dict[str, BusinessUnitRequest], None]"],
+        "channels": NotRequired["Union[dict[str, ChannelRequest], None]"],
+        "delivery-policy": NotRequired["Union[dict[str, DeliveryPolicyInput], None]"],
+        "lists": NotRequired["Union[dict[str, ListRequest], None]"],
+        "organisations": NotRequired["Union[dict[str, OrganisationRequest], None]"],
+        "people": NotRequired["Union[dict[str, PersonRequest], None]"],
+        "reminder-settings": NotRequired["Union[dict[str, ReminderSettingRequest], None]"],
+        "report-subscriptions": NotRequired["Union[dict[str, ReportSubscriptionRequest], None]"],
+        "sites": NotRequired["Union[dict[str, SiteChange], None]"],
+        "subscribers": NotRequired["Union[dict[str, SubscriberRequest], None]"],
+        "surveys": NotRequired["Union[dict[str, SurveyDefinition], None]"],
+        "templates": NotRequired["Union[dict[str, TemplateRequest], None]"],
+    },
+)
+
+DefinitionsDocument = TypedDict(
+    "DefinitionsDocument",
+    {
+        "definitions": "dict[str, dict[str, Any]]",
+    },
+)
+
+DefinitionsPlan = TypedDict(
+    "DefinitionsPlan",
+    {
+        "applied": "bool",
+        "changes": "list[DefinitionChange]",
+        "kept": "list[KeptDefinition]",
+        "unchanged": "int",
+    },
+)
+
+DefinitionsRequest = TypedDict(
+    "DefinitionsRequest",
+    {
+        "definitions": "Definitions",
+        "plan": NotRequired["Union[bool, None]"],
+        "prune": NotRequired["Union[bool, None]"],
+    },
+)
+
 Delivery = TypedDict(
     "Delivery",
     {
@@ -713,6 +769,15 @@ FeedRequest = TypedDict(
     {
         "organisation": NotRequired["Union[str, None]"],
         "person": NotRequired["Union[str, None]"],
+    },
+)
+
+FieldChange = TypedDict(
+    "FieldChange",
+    {
+        "from": "Any",
+        "pointer": "str",
+        "to": "Any",
     },
 )
 
@@ -912,6 +977,15 @@ InstancePage = TypedDict(
     {
         "items": "list[Instance]",
         "nextCursor": NotRequired["Union[str, None]"],
+    },
+)
+
+KeptDefinition = TypedDict(
+    "KeptDefinition",
+    {
+        "id": "str",
+        "kind": "str",
+        "reason": "str",
     },
 )
 
@@ -1548,6 +1622,8 @@ PublicSurvey = TypedDict(
         "survey": "dict[str, Any]",
     },
 )
+
+PublishedSchema: TypeAlias = "Union[bool, dict[str, Any]]"
 
 PurgeRequest = TypedDict(
     "PurgeRequest",
@@ -2775,6 +2851,17 @@ SurveyDay = TypedDict(
     },
 )
 
+SurveyDefinition = TypedDict(
+    "SurveyDefinition",
+    {
+        "businessUnit": NotRequired["Union[str, None]"],
+        "integrationId": NotRequired["Union[str, None]"],
+        "name": "str",
+        "published": NotRequired["Union[PublishedSchema, None]"],
+        "schema": "dict[str, Any]",
+    },
+)
+
 SurveyNps = TypedDict(
     "SurveyNps",
     {
@@ -3387,6 +3474,12 @@ __all__ = [
     "DateRuleInput",
     "DefaultRuleShape",
     "DefaultRuleShapeInput",
+    "DefinitionAction",
+    "DefinitionChange",
+    "Definitions",
+    "DefinitionsDocument",
+    "DefinitionsPlan",
+    "DefinitionsRequest",
     "Delivery",
     "DeliveryInput",
     "DeliveryLogEntry",
@@ -3400,6 +3493,7 @@ __all__ = [
     "EventRequest",
     "Feed",
     "FeedRequest",
+    "FieldChange",
     "FieldError",
     "Forecast",
     "ForecastDay",
@@ -3419,6 +3513,7 @@ __all__ = [
     "IngestedItem",
     "Instance",
     "InstancePage",
+    "KeptDefinition",
     "Kpis",
     "LastPurge",
     "Limits",
@@ -3469,6 +3564,7 @@ __all__ = [
     "PreviewRequest",
     "Problem",
     "PublicSurvey",
+    "PublishedSchema",
     "PurgeRequest",
     "PurgeRun",
     "QuietHours",
@@ -3578,6 +3674,7 @@ __all__ = [
     "SurveyChoiceCount",
     "SurveyCsat",
     "SurveyDay",
+    "SurveyDefinition",
     "SurveyNps",
     "SurveyPage",
     "SurveyPublished",

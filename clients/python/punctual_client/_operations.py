@@ -213,6 +213,10 @@ class Operations(Transport):
         """Why something was sent about a source on a day, or why not."""
         return self._call("GET", "/api/v1/why", query={"sourceType": source_type, "sourceId": source_id, "date": date})
 
+    def export_definitions(self) -> m.DefinitionsDocument:
+        """Export every definition."""
+        return self._call("GET", "/api/v1/definitions")
+
     def get_attention(self) -> m.Attention:
         """Everything that needs a person, newest first."""
         return self._call("GET", "/api/v1/attention")
@@ -428,6 +432,10 @@ class Operations(Transport):
     def import_calendar(self, body: Union[str, bytes], *, creator: str, organisation: Optional[str] = None, business_unit: Optional[str] = None, idempotency_key: Optional[str] = None) -> m.Imported:
         """Import a calendar file."""
         return self._call("POST", "/api/v1/operations/import", query={"creator": creator, "organisation": organisation, "businessUnit": business_unit}, body=body, content_type="text/calendar", idempotency_key=idempotency_key)
+
+    def import_definitions(self, body: m.DefinitionsRequest, *, idempotency_key: Optional[str] = None) -> m.DefinitionsPlan:
+        """Import definitions, or see what an import would change."""
+        return self._call("POST", "/api/v1/definitions", body=body, idempotency_key=idempotency_key)
 
     def ingest_survey_triggers_as_known(self, body: m.IngestRequest, *, idempotency_key: Optional[str] = None) -> m.Ingested:
         """The same, at the address that other systems know."""

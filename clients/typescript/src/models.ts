@@ -602,6 +602,70 @@ export interface DefaultRuleShapeInput {
   topic?: string | null;
 }
 
+export type DefinitionAction = "create" | "update" | "delete";
+
+/** A definition that changes. */
+export interface DefinitionChange {
+  action: DefinitionAction;
+  fields: FieldChange[];
+  id: string;
+  kind: string;
+}
+
+/** Definitions by kind and id. */
+export interface Definitions {
+  /** Business units by id. */
+  "business-units"?: Record<string, BusinessUnitRequest> | null;
+  /** Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}`: the one that the server has. */
+  channels?: Record<string, ChannelRequest> | null;
+  /** The delivery policy, under the id `default`. */
+  "delivery-policy"?: Record<string, DeliveryPolicyInput> | null;
+  /** Lists by name. */
+  lists?: Record<string, ListRequest> | null;
+  /** Organisations by id, with the rules that new events and tasks get. */
+  organisations?: Record<string, OrganisationRequest> | null;
+  /** People of events and tasks by id. */
+  people?: Record<string, PersonRequest> | null;
+  /** Reminder settings by id. */
+  "reminder-settings"?: Record<string, ReminderSettingRequest> | null;
+  /** Report subscriptions by guid. */
+  "report-subscriptions"?: Record<string, ReportSubscriptionRequest> | null;
+  /** Sites by id, without their tokens. */
+  sites?: Record<string, SiteChange> | null;
+  /** Subscribers by key; secrets as for channels. */
+  subscribers?: Record<string, SubscriberRequest> | null;
+  /** Surveys by name; a second one of the same name has `~2` after it. */
+  surveys?: Record<string, SurveyDefinition> | null;
+  /** Templates by name. */
+  templates?: Record<string, TemplateRequest> | null;
+}
+
+/** Everything that is defined. */
+export interface DefinitionsDocument {
+  /** By kind and id, as the routes of each kind take them. A secret is the reference that is stored, or `{"set": true}`. */
+  definitions: Record<string, Record<string, unknown>>;
+}
+
+/** What an import changed, or would change. */
+export interface DefinitionsPlan {
+  /** Whether it was done; a plan and an import without changes do nothing. */
+  applied: boolean;
+  changes: DefinitionChange[];
+  /** What is not given and cannot be removed; only with `prune`. */
+  kept: KeptDefinition[];
+  /** How many of the given definitions are there as they are given. */
+  unchanged: number;
+}
+
+/** Definitions to be planned or imported. */
+export interface DefinitionsRequest {
+  definitions: Definitions;
+  /** Say what would change, and change nothing. */
+  plan?: boolean | null;
+  /** Remove definitions that are not given, of the kinds that are. */
+  prune?: boolean | null;
+}
+
 /** How it leaves. Read when a reminder is due, so changes here touch no planned row. */
 export interface Delivery {
   /** As `subject`. */
@@ -777,6 +841,13 @@ export interface Feed {
 export interface FeedRequest {
   organisation?: string | null;
   person?: string | null;
+}
+
+/** A field that changes; null stands for a field that is not there. Secrets are never shown. */
+export interface FieldChange {
+  from: unknown;
+  pointer: string;
+  to: unknown;
 }
 
 /** What is wrong with one place in a request. */
@@ -969,6 +1040,13 @@ export interface InstancePage {
   items: Instance[];
   /** Give it back as `cursor` for the next page; null on the last one. */
   nextCursor?: string | null;
+}
+
+/** A definition that a prune leaves, and why. */
+export interface KeptDefinition {
+  id: string;
+  kind: string;
+  reason: string;
 }
 
 /** The figures of the outbox at one moment, computed from the table. */
@@ -1665,6 +1743,9 @@ export interface PublicSurvey {
   /** Title, texts and questions, in every language; empty once it is answered. */
   survey: Record<string, unknown>;
 }
+
+/** What is published of a survey. */
+export type PublishedSchema = boolean | Record<string, unknown>;
 
 /** That a purge may remove what it held back. */
 export interface PurgeRequest {
@@ -2989,6 +3070,17 @@ export interface SurveyDay {
   /** A date in UTC. */
   day: string;
   triggered: number;
+}
+
+/** A survey with what is published of it. */
+export interface SurveyDefinition {
+  businessUnit?: string | null;
+  /** How other systems know it; sent to subscribers. */
+  integrationId?: string | null;
+  name: string;
+  published?: PublishedSchema | null;
+  /** Title, questions and triggers; checked when it is published. */
+  schema: Record<string, unknown>;
 }
 
 export interface SurveyNps {

@@ -241,6 +241,11 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/why`, { query });
   }
 
+  /** Export every definition */
+  exportDefinitions(): Promise<m.DefinitionsDocument> {
+    return this.call("GET", `/api/v1/definitions`);
+  }
+
   /** Everything that needs a person, newest first */
   getAttention(): Promise<m.Attention> {
     return this.call("GET", `/api/v1/attention`);
@@ -509,6 +514,11 @@ export class Operations extends Transport {
   /** Import a calendar file */
   importCalendar(body: string, query: { creator: string; organisation?: string; businessUnit?: string }, options: PostOptions = {}): Promise<m.Imported> {
     return this.call("POST", `/api/v1/operations/import`, { query, body, contentType: "text/calendar", idempotencyKey: options.idempotencyKey });
+  }
+
+  /** Import definitions, or see what an import would change */
+  importDefinitions(body: m.DefinitionsRequest, options: PostOptions = {}): Promise<m.DefinitionsPlan> {
+    return this.call("POST", `/api/v1/definitions`, { body, idempotencyKey: options.idempotencyKey });
   }
 
   /** The same, at the address that other systems know */

@@ -1,6 +1,8 @@
 //! Definitions: what people write under a name and others read. Looking at one and listing them is the same for all,
 //! and so is who sees which.
 
+pub mod document;
+
 use punctual_store::StoreError;
 use punctual_wire::{Page, Problem, page::NamePageQuery};
 use serde::Serialize;

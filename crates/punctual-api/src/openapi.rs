@@ -22,7 +22,7 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, events, forecast,
+    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events, forecast,
     health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
     reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites,
     sources, subscribers, suppressions, surveys, templates, users, work,
@@ -63,6 +63,7 @@ use crate::{
         (name = "Delivery policy", description = "Preferences of people, and the policy for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
+        (name = "Definitions", description = "Everything that is defined, as one document for version control"),
         (name = "Operations", description = "Events and tasks that notify their people"),
         (name = "Sites", description = "Agents that forward notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
@@ -243,6 +244,7 @@ fn of_everybody() -> OpenApiRouter<Shared> {
 fn of_the_installation() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(notifications::kpis))
+        .routes(routes!(definitions::document::export, definitions::document::import))
         .routes(routes!(retention::get))
         .routes(routes!(retention::purge))
         .routes(routes!(subscribers::list))

@@ -23,6 +23,7 @@ mod users;
 
 use punctual_model::Fault;
 use punctual_store::StoreError;
+pub use punctual_templates::Variant as TemplateVariant;
 
 pub use self::{
     actor::Actor,

@@ -15,6 +15,7 @@ pub mod channels;
 pub mod consumers;
 pub mod content;
 pub mod csv;
+pub mod definitions;
 pub mod delivery_policy;
 pub mod events;
 pub mod fields;

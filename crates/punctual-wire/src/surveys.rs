@@ -15,7 +15,7 @@ use crate::{
     batch::{Item, read_items},
     fields::Fields,
     limits::{EVENT_DATA_MAX, INGEST_BATCH_MAX, SURVEY_SCHEMA_MAX},
-    problem::Problem,
+    problem::{Code, Problem},
 };
 
 /// A survey to be made or changed.
@@ -37,13 +37,61 @@ pub struct SurveyRequest {
 impl SurveyRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
-        let request = Self {
+        let request = Self::of(&mut fields);
+        fields.finish().map(|()| request)
+    }
+
+    fn of(fields: &mut Fields<'_>) -> Self {
+        Self {
             name: fields.required_name("name"),
             integration_id: fields.optional_name("integrationId"),
             business_unit: fields.optional_name("businessUnit"),
             schema: fields.required_object("schema", SURVEY_SCHEMA_MAX),
+        }
+    }
+}
+
+/// A survey with what is published of it.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SurveyDefinition {
+    #[serde(flatten)]
+    pub survey: SurveyRequest,
+    /// `true` where the schema is published as it is, or the schema that is published instead of it. Without it nothing is
+    /// published, and what is stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedSchema>,
+}
+
+/// What is published of a survey.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum PublishedSchema {
+    /// Always `true`: the schema beside it.
+    AsWritten(bool),
+    /// Another schema.
+    #[schema(value_type = Object)]
+    Other(Value),
+}
+
+impl SurveyDefinition {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let survey = SurveyRequest::of(&mut fields);
+        let published = match fields.get("published") {
+            None => None,
+            Some(Value::Bool(true)) => Some(PublishedSchema::AsWritten(true)),
+            Some(Value::Object(_)) => {
+                fields.object("published", SURVEY_SCHEMA_MAX).map(PublishedSchema::Other)
+            }
+            Some(_) => {
+                let detail =
+                    "`published` takes `true` or a schema; leave it out where nothing is to be published.";
+                fields.refuse("published", Code::OutOfRange, detail);
+                None
+            }
         };
-        fields.finish().map(|()| request)
+        fields.finish().map(|()| Self { survey, published })
     }
 }
 

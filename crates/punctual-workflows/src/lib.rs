@@ -2,6 +2,7 @@
 //! no loop, lease, retry, timer or sender.
 
 pub mod business_units;
+pub mod definitions;
 pub mod digests;
 pub mod due_window;
 pub mod event_intake;

@@ -10,7 +10,7 @@ use punctual_engine::{
 };
 use punctual_model::{AuditAction, Fault, Filter};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     subscribers::{self, SubscriberRow},
 };
 use serde_json::{Value, json};
@@ -43,13 +43,28 @@ pub async fn replace(
     seen: Seen,
     new: NewSubscriber,
 ) -> Result<SubscriberRow, CommandError> {
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let stored = save_in(&mut tx, engine, by, seen, new).await?;
+    tx.commit().await?;
+    engine.channels.invalidate();
+    Ok(stored)
+}
+
+/// The same in a transaction of the caller's, who lets the channels be read again after the commit.
+#[boxed]
+pub async fn save_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    seen: Seen,
+    new: NewSubscriber,
+) -> Result<SubscriberRow, CommandError> {
     check_events(&new.events)?;
     if let Some(Err(faults)) = new.filter.as_ref().map(Filter::parse) {
         return Err(CommandError::Invalid(faults.into_iter().map(within_filter).collect()));
     }
     let adapter = engine.usable_adapter(&new.adapter)?;
     let now = engine.clock.now();
-    let mut tx = engine.store.begin(Lane::Intake).await?;
     let before = subscribers::get(&mut tx.conn(), &new.key).await?;
     seen.check(before.as_ref().map(|before| before.version), &new.key)?;
     let before = before.map(as_channel);
@@ -76,11 +91,9 @@ pub async fn replace(
         updated_at: 0,
     };
     subscribers::put(&mut tx.conn(), now, &row).await?;
-    by.audit(&mut tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
+    by.audit(tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
     let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
     seen.check_written(stored.version)?;
-    tx.commit().await?;
-    engine.channels.invalidate();
     Ok(stored)
 }
 
@@ -88,13 +101,19 @@ pub async fn replace(
 #[boxed]
 pub async fn remove(engine: &Engine, by: &Actor, key: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    if !subscribers::delete(&mut tx.conn(), key).await? {
-        return Err(CommandError::not_found("subscriber", key));
-    }
-    by.audit(&mut tx, engine.clock.now(), AuditAction::Delete, "subscriber", key, None).await?;
+    remove_in(&mut tx, engine, by, key).await?;
     tx.commit().await?;
     engine.channels.invalidate();
     Ok(())
+}
+
+/// The same in a transaction of the caller's, who lets the channels be read again after the commit.
+#[boxed]
+pub async fn remove_in(tx: &mut Tx, engine: &Engine, by: &Actor, key: &str) -> Result<(), CommandError> {
+    if !subscribers::delete(&mut tx.conn(), key).await? {
+        return Err(CommandError::not_found("subscriber", key));
+    }
+    Ok(by.audit(tx, engine.clock.now(), AuditAction::Delete, "subscriber", key, None).await?)
 }
 
 fn check_events(events: &[String]) -> Result<(), CommandError> {

@@ -71,10 +71,14 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
-    /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
+    /// Write all definitions of a running server into files, one each, for version control.
     Export(definitions::ExportArgs),
-    /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
+    /// Bring a running server's definitions to what files say, all or nothing; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
+    /// Show how files and a running server's definitions differ: exit code 0 if they do not, 1 if they do, 2 on an error.
+    Diff(definitions::DiffArgs),
+    /// Print the JSON Schemas that editors check files of definitions with.
+    Schema(definitions::SchemaArgs),
     /// Hand events from a file to a running server, for the surveys that ask about them.
     Surveys(surveys::SurveysArgs),
     /// Bring sources from a file into a running server.
@@ -113,6 +117,8 @@ fn main() -> ExitCode {
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Diff(args) => definitions::diff(args).await,
+            Command::Schema(args) => definitions::schema(args).map(succeeded),
             Command::Surveys(args) => surveys::run(args).await,
             Command::Sources(args) => sources::run(args).await.map(succeeded),
             Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),

@@ -68,10 +68,11 @@ impl Remote {
         accepted(status, answer)
     }
 
-    pub async fn put(&self, path: &str, body: &Value) -> Result<Value> {
-        let request = self.client.put(format!("{}{path}", self.server)).json(body);
+    /// The same; what the server says where it refuses is the inner error.
+    pub async fn try_post(&self, path: &str, body: &Value) -> Result<Result<Value, Value>> {
+        let request = self.client.post(format!("{}{path}", self.server)).json(body);
         let (status, answer) = self.send(path, request).await?;
-        accepted(status, answer)
+        Ok(if status.is_success() { Ok(answer) } else { Err(answer) })
     }
 
     async fn send(

@@ -4,11 +4,13 @@
 //! operations alike, the name is given here.
 
 /// Names that do not follow from the path.
-const GIVEN: [(&str, &str, &str); 34] = [
+const GIVEN: [(&str, &str, &str); 36] = [
     ("get", "/healthz", "getHealth"),
     ("get", "/readyz", "getReadiness"),
     ("get", "/api/v1/site", "getOwnSite"),
     ("get", "/api/v1/nodes", "listNodes"),
+    ("get", "/api/v1/definitions", "exportDefinitions"),
+    ("post", "/api/v1/definitions", "importDefinitions"),
     ("get", "/api/v1/channels/health", "listChannelHealth"),
     ("get", "/api/v1/notifications/kpis", "getNotificationKpis"),
     ("get", "/api/v1/sources/{type}", "listSources"),

@@ -16,6 +16,7 @@ const ORDER: &[&str] = &[
     "putDeliveryPolicy",
     "createKey",
     "putList",
+    "importDefinitions",
     "createMessage",
     "updateMessage",
     "createNotification",

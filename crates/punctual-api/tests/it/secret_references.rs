@@ -43,7 +43,7 @@ impl SecretSource for Machine {
     }
 }
 
-fn on_a_machine(bed: &TestBed) {
+pub fn on_a_machine(bed: &TestBed) {
     bed.engine.channels.resolve_secrets_with(Arc::new(Machine { has_directory: true }));
 }
 

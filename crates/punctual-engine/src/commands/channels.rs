@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_boxed::boxed;
 use punctual_model::{Adapter, AuditAction, ChannelKey};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     channels::{self, ChannelRow},
 };
 use serde_json::{Map, Value};
@@ -64,16 +64,28 @@ impl Engine {
         seen: Seen,
         new: NewChannel,
     ) -> Result<ChannelRow, CommandError> {
-        if new.key.starts_with(SUBSCRIBERS) {
-            let detail = format!(
-                "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
-            );
-            return Err(CommandError::invalid("/key", "key_invalid", detail));
-        }
-        let adapter = self.usable_adapter(&new.adapter)?;
-        self.check_destination(adapter.as_ref(), &new.settings).await?;
-        let now = self.clock.now();
+        check_key(&new.key)?;
+        self.check_channel(&new.adapter, &new.settings).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let stored = self.save_channel_in(&mut tx, by, seen, new).await?;
+        tx.commit().await?;
+        self.channels.invalidate();
+        Ok(stored)
+    }
+
+    /// The same in a transaction of the caller's, who has called [`Self::check_channel`] before it began and lets the
+    /// channels be read again after the commit.
+    #[boxed]
+    pub async fn save_channel_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        seen: Seen,
+        new: NewChannel,
+    ) -> Result<ChannelRow, CommandError> {
+        check_key(&new.key)?;
+        let adapter = self.usable_adapter(&new.adapter)?;
+        let now = self.clock.now();
         let before = channels::get(&mut tx.conn(), &new.key).await?;
         seen.check(before.as_ref().map(|before| before.version), &new.key)?;
         let settings = NewSettings {
@@ -94,12 +106,17 @@ impl Engine {
             updated_at: 0,
         };
         channels::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, AuditAction::Put, "channel", &row.key, None).await?;
+        by.audit(tx, now, AuditAction::Put, "channel", &row.key, None).await?;
         let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
         seen.check_written(stored.version)?;
-        tx.commit().await?;
-        self.channels.invalidate();
         Ok(stored)
+    }
+
+    /// Refuses settings whose destination would never be called.
+    #[boxed]
+    pub async fn check_channel(&self, adapter: &str, settings: &Value) -> Result<(), CommandError> {
+        let adapter = self.usable_adapter(adapter)?;
+        self.check_destination(adapter.as_ref(), settings).await
     }
 
     /// Refuses a destination that would never be called. Looking it up takes time, so that no transaction is open.
@@ -114,18 +131,23 @@ impl Engine {
 
     #[boxed]
     pub async fn delete_channel(&self, by: &Actor, key: &str) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        self.delete_channel_in(&mut tx, by, key).await?;
+        tx.commit().await?;
+        self.channels.invalidate();
+        Ok(())
+    }
+
+    #[boxed]
+    pub async fn delete_channel_in(&self, tx: &mut Tx, by: &Actor, key: &str) -> Result<(), CommandError> {
         if key == ChannelKey::memory().as_str() {
             let state = "always there".to_owned();
             return Err(CommandError::NotAllowed { action: "delete", state, allowed: &["put"] });
         }
-        let mut tx = self.store.begin(Lane::Intake).await?;
         if !channels::delete(&mut tx.conn(), key).await? {
             return Err(CommandError::not_found("channel", key));
         }
-        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "channel", key, None).await?;
-        tx.commit().await?;
-        self.channels.invalidate();
-        Ok(())
+        Ok(by.audit(tx, self.clock.now(), AuditAction::Delete, "channel", key, None).await?)
     }
 
     /// Gives a webhook a new signing secret, which is returned and shown once. The present one becomes the previous one,
@@ -159,6 +181,17 @@ impl Engine {
         self.channels.invalidate();
         Ok((stored, secret))
     }
+}
+
+/// Keys of subscribers are not those of channels.
+fn check_key(key: &str) -> Result<(), CommandError> {
+    if key.starts_with(SUBSCRIBERS) {
+        let detail = format!(
+            "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
+        );
+        return Err(CommandError::invalid("/key", "key_invalid", detail));
+    }
+    Ok(())
 }
 
 fn rotated(mut settings: Map<String, Value>, secret: &str) -> Map<String, Value> {

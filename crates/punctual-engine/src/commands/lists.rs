@@ -3,7 +3,7 @@
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, ChannelKey};
 use punctual_store::{
-    Lane, channels,
+    Lane, Tx, channels,
     lists::{self, ListRow},
     notifications::{self, ListMove},
 };
@@ -45,8 +45,24 @@ impl Engine {
         seen: Seen,
         new: NewList,
     ) -> Result<SavedList, CommandError> {
-        let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let (saved, moved_from) = self.save_list_in(&mut tx, by, seen, new).await?;
+        tx.commit().await?;
+        self.list_moved(&saved.row, moved_from.as_deref()).await?;
+        Ok(saved)
+    }
+
+    /// The same in a transaction of the caller's, who calls [`Self::list_moved`] with the channel that comes back, after the
+    /// commit.
+    #[boxed]
+    pub async fn save_list_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        seen: Seen,
+        new: NewList,
+    ) -> Result<(SavedList, Option<String>), CommandError> {
+        let now = self.clock.now();
         let before = lists::lock(&mut tx.conn(), &new.name).await?;
         let units =
             Units::read(&mut tx.conn(), by, new.business_unit.as_deref().into_iter().collect()).await?;
@@ -66,13 +82,19 @@ impl Engine {
         lists::put(&mut tx.conn(), now, &row).await?;
         let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
             || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
-        by.audit(&mut tx, now, AuditAction::Put, "list", &row.name, row.business_unit.as_deref()).await?;
-        tx.commit().await?;
+        by.audit(tx, now, AuditAction::Put, "list", &row.name, row.business_unit.as_deref()).await?;
         let from = before.map_or_else(|| UNROUTED.to_owned(), |before| before.channel);
-        if from != row.channel {
-            self.move_waiting(&row, &from).await?;
+        let moved_from = Some(from).filter(|from| *from != row.channel);
+        Ok((SavedList { row, channel_is_known }, moved_from))
+    }
+
+    /// Takes the messages that wait for a list along, where it was over another channel before.
+    #[boxed]
+    pub async fn list_moved(&self, list: &ListRow, from: Option<&str>) -> Result<(), CommandError> {
+        match from {
+            Some(from) => self.move_waiting(list, from).await,
+            None => Ok(()),
         }
-        Ok(SavedList { row, channel_is_known })
     }
 
     /// Takes the messages that wait for this list along to its channel, in batches of their own: what does not come along,
@@ -98,12 +120,17 @@ impl Engine {
     #[boxed]
     pub async fn delete_list(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        self.delete_list_in(&mut tx, by, name).await?;
+        Ok(tx.commit().await?)
+    }
+
+    #[boxed]
+    pub async fn delete_list_in(&self, tx: &mut Tx, by: &Actor, name: &str) -> Result<(), CommandError> {
         let row = lists::get(&mut tx.conn(), &by.reach(), name).await?.ok_or_else(|| missing(name))?;
         by.may_change(row.business_unit.as_deref(), || missing(name))?;
         lists::delete(&mut tx.conn(), name).await?;
-        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "list", name, row.business_unit.as_deref())
-            .await?;
-        Ok(tx.commit().await?)
+        let unit = row.business_unit.as_deref();
+        Ok(by.audit(tx, self.clock.now(), AuditAction::Delete, "list", name, unit).await?)
     }
 }
 

@@ -27,6 +27,22 @@ impl Engine {
         env: &str,
     ) -> Result<String, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        self.create_site_in(&mut tx, by, now, id, business_unit).await?;
+        let token = self.new_token(&mut tx, now, id, env).await?;
+        tx.commit().await?;
+        Ok(token)
+    }
+
+    /// Makes a site that has no token yet; [`Self::rotate_site`] gives it one.
+    #[boxed]
+    pub async fn create_site_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        business_unit: Option<&str>,
+    ) -> Result<(), CommandError> {
         let units = Units::read(&mut tx.conn(), by, business_unit.into_iter().collect()).await?;
         let business_unit = units.unit_for(business_unit.map(str::to_owned), "")?;
         let business_unit = business_unit.as_deref();
@@ -35,10 +51,7 @@ impl Engine {
                 format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
             return Err(CommandError::IdReused { id: id.to_owned(), detail: Some(detail) });
         }
-        let token = self.new_token(&mut tx, now, id, env).await?;
-        by.audit(&mut tx, now, AuditAction::Create, "site", id, business_unit).await?;
-        tx.commit().await?;
-        Ok(token)
+        Ok(by.audit(tx, now, AuditAction::Create, "site", id, business_unit).await?)
     }
 
     /// Says whose a site is from now on: what it hands over carries the business unit.
@@ -51,16 +64,44 @@ impl Engine {
         business_unit: Option<&str>,
     ) -> Result<SiteRow, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let row = self.move_site_in(&mut tx, by, now, id, business_unit).await?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    #[boxed]
+    pub async fn move_site_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        business_unit: Option<&str>,
+    ) -> Result<SiteRow, CommandError> {
         let units = Units::read(&mut tx.conn(), by, business_unit.into_iter().collect()).await?;
         let business_unit = units.unit_for(business_unit.map(str::to_owned), "")?;
         let business_unit = business_unit.as_deref();
         if !sites::set_unit(&mut tx.conn(), id, business_unit).await? {
             return Err(missing(id));
         }
-        by.audit(&mut tx, now, AuditAction::Change, "site", id, business_unit).await?;
-        let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
-        tx.commit().await?;
-        Ok(row)
+        by.audit(tx, now, AuditAction::Change, "site", id, business_unit).await?;
+        sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))
+    }
+
+    /// Takes a revoked site again, without a token; [`Self::rotate_site`] gives it one.
+    #[boxed]
+    pub async fn restore_site_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        business_unit: Option<&str>,
+    ) -> Result<SiteRow, CommandError> {
+        if !sites::set_revoked(&mut tx.conn(), id, None).await? {
+            return Err(missing(id));
+        }
+        self.move_site_in(tx, by, now, id, business_unit).await
     }
 
     /// Gives a site a new token; the old one ends at once, or after so many seconds. A revoked site is taken again.
@@ -95,13 +136,25 @@ impl Engine {
     #[boxed]
     pub async fn revoke_site(&self, by: &Actor, now: Timestamp, id: &str) -> Result<SiteRow, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let row = self.revoke_site_in(&mut tx, by, now, id).await?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    #[boxed]
+    pub async fn revoke_site_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+    ) -> Result<SiteRow, CommandError> {
         if !sites::set_revoked(&mut tx.conn(), id, Some(now)).await? {
             return Err(missing(id));
         }
         api_keys::revoke_of_site(&mut tx.conn(), now, id).await?;
         let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
-        by.audit(&mut tx, now, AuditAction::Revoke, "site", id, row.business_unit.as_deref()).await?;
-        tx.commit().await?;
+        by.audit(tx, now, AuditAction::Revoke, "site", id, row.business_unit.as_deref()).await?;
         Ok(row)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, Fault};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     templates::{self, TemplateRow},
 };
 use punctual_templates::{Variant, compile_check};
@@ -37,6 +37,21 @@ impl Engine {
         seen: Seen,
         new: NewTemplate,
     ) -> Result<TemplateRow, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let stored = self.save_template_in(&mut tx, by, seen, new).await?;
+        tx.commit().await?;
+        Ok(stored)
+    }
+
+    /// The same in a transaction of the caller's.
+    #[boxed]
+    pub async fn save_template_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        seen: Seen,
+        new: NewTemplate,
+    ) -> Result<TemplateRow, CommandError> {
         let faults = syntax_faults(&new.variants);
         if !faults.is_empty() {
             return Err(CommandError::Invalid(faults));
@@ -49,25 +64,28 @@ impl Engine {
             version: 0,
             updated_at: 0,
         };
-        let mut tx = self.store.begin(Lane::Intake).await?;
         let before = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop();
         seen.check(before.map(|before| before.version), &row.name)?;
         templates::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, AuditAction::Put, "template", &row.name, None).await?;
+        by.audit(tx, now, AuditAction::Put, "template", &row.name, None).await?;
         let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
         seen.check_written(stored.version)?;
-        tx.commit().await?;
         Ok(stored)
     }
 
     #[boxed]
     pub async fn delete_template(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
+        self.delete_template_in(&mut tx, by, name).await?;
+        Ok(tx.commit().await?)
+    }
+
+    #[boxed]
+    pub async fn delete_template_in(&self, tx: &mut Tx, by: &Actor, name: &str) -> Result<(), CommandError> {
         if !templates::delete(&mut tx.conn(), name).await? {
             return Err(CommandError::not_found("template", name));
         }
-        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "template", name, None).await?;
-        Ok(tx.commit().await?)
+        Ok(by.audit(tx, self.clock.now(), AuditAction::Delete, "template", name, None).await?)
     }
 }
 

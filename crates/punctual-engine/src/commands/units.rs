@@ -39,7 +39,8 @@ pub struct Units {
 
 impl Units {
     /// Looks up the units of a whole request in one statement; in none where it names none.
-    pub(crate) async fn read(conn: &mut Conn<'_>, by: &Actor, named: Vec<&str>) -> Result<Self, StoreError> {
+    #[boxed]
+    pub async fn read(conn: &mut Conn<'_>, by: &Actor, named: Vec<&str>) -> Result<Self, StoreError> {
         // What a limited caller does not name is one of its own, and another's need not be looked for.
         let named: BTreeSet<&str> = match &by.units {
             None => named.into_iter().collect(),

@@ -73,7 +73,6 @@ impl Engine {
         seen: Option<&Value>,
         policy: &Value,
     ) -> Result<(), CommandError> {
-        let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         if let Some(seen) = seen {
             let stored = facts::get(&mut tx.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
@@ -81,12 +80,24 @@ impl Engine {
                 return Err(CommandError::Stale);
             }
         }
-        facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
-        // "manners" is a stored name: audit entries are not rewritten.
-        by.audit(&mut tx, now, AuditAction::Put, "manners", "settings", None).await?;
+        self.save_delivery_policy_in(&mut tx, by, policy).await?;
         tx.commit().await?;
         self.policy.invalidate();
         Ok(())
+    }
+
+    /// The same in a transaction of the caller's, who lets the policy be read again after the commit.
+    #[boxed]
+    pub async fn save_delivery_policy_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        policy: &Value,
+    ) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
+        // "manners" is a stored name: audit entries are not rewritten.
+        Ok(by.audit(tx, now, AuditAction::Put, "manners", "settings", None).await?)
     }
 
     /// Somebody does not want this topic any more, or none at all.

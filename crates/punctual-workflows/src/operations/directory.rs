@@ -1,10 +1,10 @@
 //! Whom events and tasks are about: people, and what the events of one organisation have in common.
 
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine};
+use punctual_engine::{Actor, CommandError, Engine, commands::Units};
 use punctual_model::{AuditAction, Reach};
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     operations::{
         organisations::{self, OrganisationRow},
         people::{self, PersonRow},
@@ -15,8 +15,22 @@ use punctual_store::{
 /// Keeps a person; returns them as they are stored.
 #[boxed]
 pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<PersonRow, CommandError> {
-    let units = engine.units_named(by, row.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = put_person_in(&mut tx, engine, by, row).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn put_person_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    row: &PersonRow,
+) -> Result<PersonRow, CommandError> {
+    let named = row.business_unit.as_deref().into_iter().collect();
+    let units = Units::read(&mut tx.conn(), by, named).await?;
     let before = people::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
     if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("person", &row.id));
@@ -25,9 +39,8 @@ pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<
     let unit = units.unit_after(own, row.business_unit.clone(), "")?;
     let row = PersonRow { business_unit: unit.into_name(), ..row.clone() };
     people::put(&mut tx.conn(), engine.clock.now(), &row).await?;
-    by.audit(&mut tx, engine.clock.now(), AuditAction::Put, "person", &row.id, row.business_unit.as_deref())
+    by.audit(tx, engine.clock.now(), AuditAction::Put, "person", &row.id, row.business_unit.as_deref())
         .await?;
-    tx.commit().await?;
     Ok(row)
 }
 
@@ -35,14 +48,24 @@ pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<
 #[boxed]
 pub async fn remove_person(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    remove_person_in(&mut tx, engine, by, id).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn remove_person_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    id: &str,
+) -> Result<(), CommandError> {
     let row = people::get(&mut tx.conn(), &by.reach(), id).await?;
     let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| CommandError::not_found("person", id))?;
     people::delete(&mut tx.conn(), id).await?;
-    by.audit(&mut tx, engine.clock.now(), AuditAction::Delete, "person", id, row.business_unit.as_deref())
-        .await?;
-    tx.commit().await?;
-    Ok(())
+    let unit = row.business_unit.as_deref();
+    Ok(by.audit(tx, engine.clock.now(), AuditAction::Delete, "person", id, unit).await?)
 }
 
 /// Keeps an organisation; returns it as it is stored. Where its zone or hour has changed, the reconciler moves what hangs on them.
@@ -52,9 +75,23 @@ pub async fn put_organisation(
     by: &Actor,
     row: &OrganisationRow,
 ) -> Result<OrganisationRow, CommandError> {
-    let now = engine.clock.now();
-    let units = engine.units_named(by, row.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = put_organisation_in(&mut tx, engine, by, row).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn put_organisation_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    row: &OrganisationRow,
+) -> Result<OrganisationRow, CommandError> {
+    let now = engine.clock.now();
+    let named = row.business_unit.as_deref().into_iter().collect();
+    let units = Units::read(&mut tx.conn(), by, named).await?;
     let before = organisations::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
     if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("organisation", &row.id));
@@ -67,16 +104,7 @@ pub async fn put_organisation(
     if before.as_ref().map(hour).unwrap_or_default() != hour(&row) {
         rules::mark_pending_of(&mut tx.conn(), now, &row.id).await?;
     }
-    by.audit(
-        &mut tx,
-        engine.clock.now(),
-        AuditAction::Put,
-        "organisation",
-        &row.id,
-        row.business_unit.as_deref(),
-    )
-    .await?;
-    tx.commit().await?;
+    by.audit(tx, now, AuditAction::Put, "organisation", &row.id, row.business_unit.as_deref()).await?;
     Ok(row)
 }
 
@@ -84,20 +112,23 @@ pub async fn put_organisation(
 #[boxed]
 pub async fn remove_organisation(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    remove_organisation_in(&mut tx, engine, by, id).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn remove_organisation_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    id: &str,
+) -> Result<(), CommandError> {
+    let now = engine.clock.now();
     let row = organisations::get(&mut tx.conn(), &by.reach(), id).await?;
     let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| CommandError::not_found("organisation", id))?;
     organisations::delete(&mut tx.conn(), id).await?;
-    rules::mark_pending_of(&mut tx.conn(), engine.clock.now(), id).await?;
-    by.audit(
-        &mut tx,
-        engine.clock.now(),
-        AuditAction::Delete,
-        "organisation",
-        id,
-        row.business_unit.as_deref(),
-    )
-    .await?;
-    tx.commit().await?;
-    Ok(())
+    rules::mark_pending_of(&mut tx.conn(), now, id).await?;
+    Ok(by.audit(tx, now, AuditAction::Delete, "organisation", id, row.business_unit.as_deref()).await?)
 }

@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine};
+use punctual_engine::{Actor, CommandError, Engine, commands::Units};
 use punctual_model::{
     AuditAction, Fault,
     keys::{MAX_KEY_BYTES, part_bytes},
 };
 use punctual_store::{
-    Lane, StoreError, Tx, channels,
+    Conn, Lane, StoreError, Tx, channels,
     reminders::settings::{self, SettingRow},
 };
 use punctual_wire::reminders::ReminderSettingRequest;
@@ -41,13 +41,28 @@ impl Draft {
         before: Option<SettingRow>,
         value: &Value,
     ) -> Result<Self, CommandError> {
+        let mut reader = engine.store.read_for_people().await?;
+        Self::read_in(&mut reader.conn(), providers, by, id, before, value).await
+    }
+
+    /// The same over a connection of the caller's, which sees what its transaction has written.
+    #[boxed]
+    pub async fn read_in(
+        conn: &mut Conn<'_>,
+        providers: &Providers,
+        by: &Actor,
+        id: String,
+        before: Option<SettingRow>,
+        value: &Value,
+    ) -> Result<Self, CommandError> {
         let (value, version) = without_version(value)?;
         if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
             return Err(CommandError::Stale);
         }
         let mut request = ReminderSettingRequest::read(&value, "").map_err(unreadable)?;
         let own = before.as_ref().map(|row| &row.business_unit);
-        request.business_unit = engine.unit_after(by, own, request.business_unit).await?.into_name();
+        let units = Units::read(conn, by, request.business_unit.as_deref().into_iter().collect()).await?;
+        request.business_unit = units.unit_after(own, request.business_unit, "")?.into_name();
         if let Some(before) = &before {
             same_identity(before, &request)?;
         }
@@ -109,9 +124,25 @@ impl Draft {
         providers: &Providers,
         by: &Actor,
     ) -> Result<String, CommandError> {
+        let mut tx = engine.store.begin(Lane::Intake).await?;
+        let (id, announced) = self.save_in(&mut tx, engine, providers, by).await?;
+        tx.commit().await?;
+        apply_announced(engine, providers, announced).await;
+        Ok(id)
+    }
+
+    /// Writes it in a transaction of the caller's, who calls [`apply_announced`] with the key that comes back, after the
+    /// commit.
+    #[boxed]
+    pub async fn save_in(
+        self,
+        tx: &mut Tx,
+        engine: &Engine,
+        providers: &Providers,
+        by: &Actor,
+    ) -> Result<(String, Option<String>), CommandError> {
         let Self { row, setting, before } = self;
         let now = engine.clock.now();
-        let mut tx = engine.store.begin(Lane::Intake).await?;
         let written = match &before {
             None => settings::insert(&mut tx.conn(), now, &row).await?,
             Some(_) => settings::update(&mut tx.conn(), now, &row).await?,
@@ -125,12 +156,10 @@ impl Draft {
             .map(|setting| setting.plan_identity());
         let moves = planned_before.as_ref() != Some(&setting.plan_identity());
         let version = if before.is_some() { row.version + 1 } else { 1 };
-        let key = if moves { announced(&mut tx, now, &row.id, version).await? } else { None };
+        let key = if moves { announced(tx, now, &row.id, version).await? } else { None };
         let action = if before.is_some() { AuditAction::Change } else { AuditAction::Create };
-        by.audit(&mut tx, now, action, "reminder-setting", &row.id, row.business_unit.as_deref()).await?;
-        tx.commit().await?;
-        apply_announced(engine, providers, key).await;
-        Ok(row.id)
+        by.audit(tx, now, action, "reminder-setting", &row.id, row.business_unit.as_deref()).await?;
+        Ok((row.id, key))
     }
 }
 
@@ -228,18 +257,29 @@ pub async fn remove(
     by: &Actor,
     before: SettingRow,
 ) -> Result<(), CommandError> {
-    let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let key = remove_in(&mut tx, engine, by, before).await?;
+    tx.commit().await?;
+    apply_announced(engine, providers, key).await;
+    Ok(())
+}
+
+/// The same in a transaction of the caller's, who calls [`apply_announced`] with the key that comes back, after the commit.
+#[boxed]
+pub async fn remove_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    before: SettingRow,
+) -> Result<Option<String>, CommandError> {
+    let now = engine.clock.now();
     let row = SettingRow { deleted: true, active: false, ..before };
     if !settings::update(&mut tx.conn(), now, &row).await? {
         return Err(CommandError::Stale);
     }
-    let key = announced(&mut tx, now, &row.id, row.version + 1).await?;
-    by.audit(&mut tx, now, AuditAction::Delete, "reminder-setting", &row.id, row.business_unit.as_deref())
-        .await?;
-    tx.commit().await?;
-    apply_announced(engine, providers, key).await;
-    Ok(())
+    let key = announced(tx, now, &row.id, row.version + 1).await?;
+    by.audit(tx, now, AuditAction::Delete, "reminder-setting", &row.id, row.business_unit.as_deref()).await?;
+    Ok(key)
 }
 
 async fn announced(

@@ -46,8 +46,22 @@ pub async fn save(
     row: &SubscriptionRow,
     is_new: bool,
 ) -> Result<SubscriptionRow, CommandError> {
-    let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let stored = save_in(&mut tx, engine, by, row, is_new).await?;
+    tx.commit().await?;
+    Ok(stored)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn save_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    row: &SubscriptionRow,
+    is_new: bool,
+) -> Result<SubscriptionRow, CommandError> {
+    let now = engine.clock.now();
     let written = match is_new {
         true => report_subscriptions::insert(&mut tx.conn(), now, row).await?,
         false => report_subscriptions::update(&mut tx.conn(), now, row).await?,
@@ -57,10 +71,9 @@ pub async fn save(
         let taken = CommandError::IdReused { id: row.guid.clone(), detail: None };
         return Err(if is_new { taken } else { CommandError::Stale });
     }
-    let stored = replanned(&mut tx, now, by, &row.guid).await?;
+    let stored = replanned(tx, now, by, &row.guid).await?;
     let action = if is_new { AuditAction::Create } else { AuditAction::Change };
-    audited(&mut tx, now, by, action, (&row.guid, row.business_unit.as_deref()), None).await?;
-    tx.commit().await?;
+    audited(tx, now, by, action, (&row.guid, row.business_unit.as_deref()), None).await?;
     Ok(stored)
 }
 
@@ -128,8 +141,23 @@ pub async fn change(
     change: &Change,
     seen: Option<i64>,
 ) -> Result<SubscriptionRow, CommandError> {
-    let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = change_in(&mut tx, engine, by, guid, change, seen).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn change_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    guid: &str,
+    change: &Change,
+    seen: Option<i64>,
+) -> Result<SubscriptionRow, CommandError> {
+    let now = engine.clock.now();
     let mut row =
         report_subscriptions::lock(&mut tx.conn(), &by.reach(), guid).await?.ok_or_else(|| missing(guid))?;
     if seen.is_some_and(|seen| seen != row.version) {
@@ -148,19 +176,18 @@ pub async fn change(
     row.version += 1;
     row.updated_at = now.as_microsecond();
     match Subscription::read(&row) {
-        Ok(subscription) => drop(plan::plan_next(&mut tx, now, &subscription).await?),
+        Ok(subscription) => drop(plan::plan_next(tx, now, &subscription).await?),
         // One that cannot be read any more has nothing planned that would run; it can be stopped all the same.
         Err(faults) if *change == Change::Resume => return Err(CommandError::Invalid(faults)),
         Err(_) => {
             let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
             let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
-            effects::deactivate(&mut tx, now, ReasonCode::DefinitionInvalid, keys).await?;
+            effects::deactivate(tx, now, ReasonCode::DefinitionInvalid, keys).await?;
         }
     }
     let data = matches!(change, Change::Transfer(_))
         .then(|| serde_json::json!({ "from": before, "to": row.owner }).to_string());
-    audited(&mut tx, now, by, change.action(), (guid, row.business_unit.as_deref()), data).await?;
-    tx.commit().await?;
+    audited(tx, now, by, change.action(), (guid, row.business_unit.as_deref()), data).await?;
     Ok(row)
 }
 

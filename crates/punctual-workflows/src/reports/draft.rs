@@ -2,9 +2,11 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine};
+use punctual_engine::{Actor, CommandError, Engine, commands::Units};
 use punctual_reports::Sources;
-use punctual_store::{StoreError, business_units, channels, lists, report_subscriptions::SubscriptionRow};
+use punctual_store::{
+    Conn, StoreError, Tx, business_units, channels, lists, report_subscriptions::SubscriptionRow,
+};
 use punctual_wire::reports::ReportSubscriptionRequest;
 use serde_json::{Map, Value};
 
@@ -38,14 +40,29 @@ impl Draft {
         before: Option<SubscriptionRow>,
         value: &Value,
     ) -> Result<Self, CommandError> {
+        let mut reader = engine.store.read_for_people().await?;
+        Self::read_in(&mut reader.conn(), sources, by, guid, before, value).await
+    }
+
+    /// The same over a connection of the caller's, which sees what its transaction has written.
+    #[boxed]
+    pub async fn read_in(
+        conn: &mut Conn<'_>,
+        sources: &Sources,
+        by: &Actor,
+        guid: String,
+        before: Option<SubscriptionRow>,
+        value: &Value,
+    ) -> Result<Self, CommandError> {
         let (value, version) = without_version(value)?;
         if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
             return Err(CommandError::Stale);
         }
         let mut request = ReportSubscriptionRequest::read(&value, "").map_err(unreadable)?;
         let own = before.as_ref().map(|row| &row.business_unit);
-        request.business_unit = engine.unit_after(by, own, request.business_unit).await?.into_name();
-        let unit_time_zone = zone_of(engine, request.business_unit.as_deref()).await?;
+        let units = Units::read(conn, by, request.business_unit.as_deref().into_iter().collect()).await?;
+        request.business_unit = units.unit_after(own, request.business_unit, "")?.into_name();
+        let unit_time_zone = zone_of(conn, request.business_unit.as_deref()).await?;
         let definition = serde_json::to_value(&request)
             .map_err(|_| StoreError::Stored("report_subscriptions.definition"))?;
         let row = SubscriptionRow {
@@ -90,6 +107,17 @@ impl Draft {
         commands::save(engine, by, &self.row, self.is_new).await
     }
 
+    /// The same in a transaction of the caller's.
+    #[boxed]
+    pub async fn save_in(
+        self,
+        tx: &mut Tx,
+        engine: &Engine,
+        by: &Actor,
+    ) -> Result<SubscriptionRow, CommandError> {
+        commands::save_in(tx, engine, by, &self.row, self.is_new).await
+    }
+
     /// Whether it fires on a day that not every month has, so that short months are skipped.
     pub fn skips_months(&self, now: Timestamp) -> bool {
         let cadence = &self.subscription.cadence;
@@ -126,10 +154,9 @@ pub struct NotThereYet {
     pub list: Option<String>,
 }
 
-async fn zone_of(engine: &Engine, unit: Option<&str>) -> Result<Option<String>, StoreError> {
+async fn zone_of(conn: &mut Conn<'_>, unit: Option<&str>) -> Result<Option<String>, StoreError> {
     let Some(unit) = unit else { return Ok(None) };
-    let mut reader = engine.store.read().await?;
-    let row = business_units::by_ids(&mut reader.conn(), vec![unit.to_owned()]).await?.pop();
+    let row = business_units::by_ids(conn, vec![unit.to_owned()]).await?.pop();
     Ok(row.map(|row| row.time_zone))
 }
 

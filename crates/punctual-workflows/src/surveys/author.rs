@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine, EngineError};
+use punctual_engine::{Actor, CommandError, Engine, EngineError, commands::Units};
 use punctual_model::{
     AuditAction, Fault,
     survey::{Schema, Warning, lint},
@@ -20,13 +20,25 @@ use crate::inline::{self, Saved};
 /// Keeps a new survey.
 #[boxed]
 pub async fn create(engine: &Engine, by: &Actor, draft: &SurveyDraft) -> Result<SurveyRow, CommandError> {
-    let unit = engine.unit_for(by, draft.business_unit.clone(), "").await?;
-    let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
-    let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = surveys::insert(&mut tx.conn(), now, draft).await?;
-    audited(&mut tx, engine, by, AuditAction::Put, &row).await?;
+    let row = create_in(&mut tx, engine, by, draft).await?;
     tx.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn create_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    draft: &SurveyDraft,
+) -> Result<SurveyRow, CommandError> {
+    let named = draft.business_unit.as_deref().into_iter().collect();
+    let unit = Units::read(&mut tx.conn(), by, named).await?.unit_for(draft.business_unit.clone(), "")?;
+    let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
+    let row = surveys::insert(&mut tx.conn(), engine.clock.now(), draft).await?;
+    audited(tx, engine, by, AuditAction::Put, &row).await?;
     Ok(row)
 }
 
@@ -38,9 +50,24 @@ pub async fn change(
     id: i64,
     draft: &SurveyDraft,
 ) -> Result<SurveyRow, CommandError> {
-    let now = engine.clock.now();
-    let units = engine.units_named(by, draft.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = change_in(&mut tx, engine, by, id, draft).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn change_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    id: i64,
+    draft: &SurveyDraft,
+) -> Result<SurveyRow, CommandError> {
+    let now = engine.clock.now();
+    let named = draft.business_unit.as_deref().into_iter().collect();
+    let units = Units::read(&mut tx.conn(), by, named).await?;
     let missing = || CommandError::not_found("survey", id.to_string());
     let before = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
     let unit = units.unit_after(Some(&before.business_unit), draft.business_unit.clone(), "")?;
@@ -50,8 +77,7 @@ pub async fn change(
         // Who owns the survey is part of what is published.
         catalogue::mark(&mut tx.conn(), now, &format!("unit:{id}:{}", row.version)).await?;
     }
-    audited(&mut tx, engine, by, AuditAction::Put, &row).await?;
-    tx.commit().await?;
+    audited(tx, engine, by, AuditAction::Put, &row).await?;
     Ok(row)
 }
 
@@ -69,8 +95,21 @@ pub enum Publishing {
 /// Checks the draft and pins it as the next version. The same schema again is the same version.
 #[boxed]
 pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing, EngineError> {
-    let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
+    let published = publish_in(&mut tx, engine, by, id).await?;
+    tx.commit().await?;
+    Ok(published)
+}
+
+/// The same in a transaction of the caller's.
+#[boxed]
+pub async fn publish_in(
+    tx: &mut Tx,
+    engine: &Engine,
+    by: &Actor,
+    id: i64,
+) -> Result<Publishing, EngineError> {
+    let now = engine.clock.now();
     let survey = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or(EngineError::NotFound)?;
     let draft: Value = serde_json::from_str(&survey.draft).unwrap_or_default();
     let schema = match Schema::read(&draft) {
@@ -87,7 +126,7 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
     if !faults.is_empty() {
         return Ok(Publishing::Refused(faults));
     }
-    let mut warnings = warnings(&mut tx, engine, &schema).await?;
+    let mut warnings = warnings(tx, engine, &schema).await?;
     if let Some(last) = last.filter(|last| last.schema_json == survey.draft) {
         return Ok(Publishing::Published { version: last.number, warnings });
     }
@@ -96,8 +135,7 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
     let number = survey.published_version.unwrap_or(0) + 1;
     let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, by.name()).await?;
     catalogue::mark(&mut tx.conn(), now, &version.to_string()).await?;
-    audited(&mut tx, engine, by, AuditAction::Publish, &survey).await?;
-    tx.commit().await?;
+    audited(tx, engine, by, AuditAction::Publish, &survey).await?;
     Ok(Publishing::Published { version: number, warnings })
 }
 
