@@ -17,6 +17,7 @@ mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
+mod search;
 mod sites;
 mod sources;
 mod suppressions;
@@ -45,6 +46,7 @@ fn of_units() -> Router<Shared> {
     Router::new()
         .merge(overview::routes())
         .merge(attention::routes())
+        .merge(search::routes())
         .merge(audit::routes())
         .merge(outbox::routes())
         .merge(notification::routes())

@@ -6,6 +6,7 @@
 //! workflows are in `punctual-workflows`, in the same shape.
 
 mod actor;
+mod causes;
 mod channels;
 mod idempotency;
 mod inbox;
@@ -23,6 +24,7 @@ use punctual_store::StoreError;
 
 pub use self::{
     actor::Actor,
+    causes::CausePlan,
     channels::NewChannel,
     lists::{NewList, SavedList},
     sessions::{LINK_LASTS, SignedIn, SigningIn},

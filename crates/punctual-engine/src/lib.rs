@@ -34,6 +34,7 @@ pub mod references;
 pub mod registration;
 mod run;
 mod sandbox;
+pub mod search;
 pub mod secrets;
 pub mod settings;
 pub mod sites;
@@ -42,6 +43,7 @@ pub mod subscribers;
 mod suppressions;
 mod sweep;
 pub mod timeline;
+pub mod titles;
 pub mod trial;
 mod troubles;
 pub mod uploads;
@@ -77,7 +79,7 @@ pub use slow_down::SlowDown;
 pub use sweep::SweepReport;
 pub use vault::Vault;
 pub use workflow::{
-    Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Workflow,
+    Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Titles, Workflow,
     WritesRows,
 };
 

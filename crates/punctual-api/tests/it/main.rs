@@ -51,6 +51,7 @@ mod reports;
 mod rig_flood;
 mod rig_reminders;
 mod scopes;
+mod search;
 mod secret_references;
 mod server;
 mod sites;
