@@ -136,6 +136,8 @@
     let typed;
     asked.addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(() => look().catch(() => {}), 120); });
     asked.addEventListener("keydown", (event) => {
+      // A search field would only be emptied by it.
+      if (event.key === "Escape") { event.preventDefault(); palette.close(); }
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         event.preventDefault();
         choose(option + (event.key === "ArrowDown" ? 1 : -1));

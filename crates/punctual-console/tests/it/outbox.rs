@@ -114,9 +114,10 @@ async fn one_search_finds_pages_and_rows_without_script(bed: TestBed) {
     assert!(found.contains(&format!("href=\"/notifications/{parked}\"")), "{found}");
     assert!(client.page("/search?q=calen").await.contains("href=\"/calendar\""));
     assert!(client.page("/search?q=create+rem").await.contains("href=\"/reminders/new\""));
-    let nothing = client.page("/search?q=<script>").await;
+    let nothing = client.page("/search?q=%3Cscript%3E").await;
     assert!(nothing.contains("No message, work, source, person or setting matches"), "{nothing}");
     assert!(!nothing.contains("<script>"), "{nothing}");
+    assert!(nothing.contains("script&#62;") || nothing.contains("script&gt;"), "{nothing}");
     let viewer = client.with_key(&[Scope::Read], Some(&["nz"])).await;
     let found = viewer.page("/search?q=freezer").await;
     assert!(!found.contains("/notifications/") && !found.contains("Create"), "{found}");

@@ -68,8 +68,13 @@ fn group(visit: &Visit, one: CauseCount, made: &dyn Fn(&str) -> bool) -> Group {
             format!("Create list {}", one.about),
         )),
         "list-unknown" => None,
-        reason if reason.starts_with("template-") => None,
-        _ => Some(("/channels".to_owned(), format!("Check channel {}", one.about))),
+        "suppressed" if visit.viewer.sees_all() => {
+            Some(("/suppressions".to_owned(), "Check suppressions".to_owned()))
+        }
+        "no-channel" | "secret-missing" | "secret-invalid" | "settings-invalid" => {
+            Some(("/channels".to_owned(), format!("Check channel {}", one.about)))
+        }
+        _ => None,
     };
     Group {
         sentence: said(&one, is_repaired),
@@ -89,7 +94,7 @@ fn said(one: &CauseCount, is_repaired: bool) -> String {
         "" => format!("Parked without a reason, over {}", one.about),
         reason => match sentence_of(reason) {
             "" => format!("{reason}, {}", one.about),
-            words => format!("{words}: {}", one.about),
+            words => format!("{words} ({})", one.about),
         },
     }
 }
