@@ -6,6 +6,7 @@
 mod bind;
 mod decode;
 mod ilike;
+mod note;
 mod readers;
 mod session;
 mod thread;
@@ -19,6 +20,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
+pub(crate) use note::NoteFile;
 pub(super) use readers::Reading;
 pub(crate) use session::Session;
 pub(super) use session::Statement;
@@ -29,7 +31,6 @@ use super::{
     Durability, Lane, Purpose, Result,
     gate::{Gate, Permit},
     open::keeps_at_a_power_cut,
-    tx::Sync,
 };
 use crate::{
     StoreError,
@@ -65,6 +66,7 @@ pub(super) struct Sqlite {
     probes: Readers,
     gate: Gate,
     file: PathBuf,
+    note: NoteFile,
     /// Held, and with it the lock on the file beside the database, for as long as the store is open.
     _owner: File,
 }
@@ -107,14 +109,15 @@ impl Sqlite {
             probes: readers(FOR_PROBES).await?,
             gate: Gate::default(),
             file: file.to_owned(),
+            note: NoteFile::open(file).map_err(|e| StoreError::File(file.to_owned(), e))?,
             _owner: owner,
         })
     }
 
     /// Waits for the one writer, settles first, and begins.
-    pub(super) async fn begin(&self, lane: Lane, sync: Sync) -> Result<Turn> {
+    pub(super) async fn begin(&self, lane: Lane) -> Result<Turn> {
         let permit = self.gate.enter(lane).await;
-        Turn::begin(self.writer.clone(), permit, sync).await.map_err(StoreError::connection)
+        Turn::begin(self.writer.clone(), permit).await.map_err(StoreError::connection)
     }
 
     pub(super) async fn read(&self, purpose: Purpose) -> Result<Reading> {
@@ -124,6 +127,10 @@ impl Sqlite {
             Purpose::Probes => &self.probes,
         };
         readers.acquire().await.map_err(StoreError::connection)
+    }
+
+    pub(super) fn note(&self) -> &NoteFile {
+        &self.note
     }
 
     pub(super) fn writer(&self) -> &SqliteThread {
