@@ -107,6 +107,8 @@ Attention = TypedDict(
 AttentionItem = TypedDict(
     "AttentionItem",
     {
+        "cause": NotRequired["Union[str, None]"],
+        "count": NotRequired["Union[int, None]"],
         "id": "str",
         "kind": "str",
         "link": "str",
@@ -178,6 +180,7 @@ AutomationRun = TypedDict(
         "storageRunKeyHash": "str",
         "subscriptionGuid": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "tries": "int",
         "trigger": "str",
         "truncated": NotRequired["Union[bool, None]"],
@@ -2106,6 +2109,7 @@ RunSummary = TypedDict(
         "storageRunKeyHash": "str",
         "subscriptionGuid": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "trigger": "str",
         "updatedAt": "str",
         "version": "int",
@@ -2154,6 +2158,7 @@ Schedule = TypedDict(
         "sourceType": NotRequired["Union[str, None]"],
         "status": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "topic": "str",
         "trigger": "str",
         "updatedAt": "str",
@@ -2190,6 +2195,25 @@ ScheduleRequest = TypedDict(
 )
 
 Scope: TypeAlias = "Literal['admin', 'operate', 'author', 'ingest', 'send', 'read', 'site']"
+
+SearchHit = TypedDict(
+    "SearchHit",
+    {
+        "id": "str",
+        "kind": "str",
+        "link": "str",
+        "note": "str",
+        "title": "str",
+    },
+)
+
+SearchResults = TypedDict(
+    "SearchResults",
+    {
+        "cut": "list[str]",
+        "items": "list[SearchHit]",
+    },
+)
 
 SendWindow = TypedDict(
     "SendWindow",
@@ -3035,6 +3059,7 @@ Work = TypedDict(
         "sourceType": NotRequired["Union[str, None]"],
         "status": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "trigger": "str",
         "updatedAt": "str",
         "version": "int",
@@ -3065,6 +3090,7 @@ WorkTrace = TypedDict(
         "id": "int",
         "items": "list[TimelineEntry]",
         "key": "str",
+        "title": NotRequired["str"],
         "trace": NotRequired["Union[dict[str, Any], None]"],
     },
 )
@@ -3258,6 +3284,8 @@ __all__ = [
     "SchedulePage",
     "ScheduleRequest",
     "Scope",
+    "SearchHit",
+    "SearchResults",
     "SendWindow",
     "SendWindowInput",
     "SentMessage",
