@@ -133,6 +133,8 @@ Attention = TypedDict(
 AttentionItem = TypedDict(
     "AttentionItem",
     {
+        "cause": NotRequired["Union[str, None]"],
+        "count": NotRequired["Union[int, None]"],
         "id": "str",
         "kind": "str",
         "link": "str",
@@ -204,6 +206,7 @@ AutomationRun = TypedDict(
         "storageRunKeyHash": "str",
         "subscriptionGuid": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "tries": "int",
         "trigger": "str",
         "truncated": NotRequired["Union[bool, None]"],
@@ -2301,6 +2304,7 @@ RunSummary = TypedDict(
         "storageRunKeyHash": "str",
         "subscriptionGuid": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "trigger": "str",
         "updatedAt": "str",
         "version": "int",
@@ -2349,6 +2353,7 @@ Schedule = TypedDict(
         "sourceType": NotRequired["Union[str, None]"],
         "status": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "topic": "str",
         "trigger": "str",
         "updatedAt": "str",
@@ -2385,6 +2390,25 @@ ScheduleRequest = TypedDict(
 )
 
 Scope: TypeAlias = "Literal['admin', 'operate', 'author', 'ingest', 'send', 'read', 'site']"
+
+SearchHit = TypedDict(
+    "SearchHit",
+    {
+        "id": "str",
+        "kind": "str",
+        "link": "str",
+        "note": "str",
+        "title": "str",
+    },
+)
+
+SearchResults = TypedDict(
+    "SearchResults",
+    {
+        "cut": "list[str]",
+        "items": "list[SearchHit]",
+    },
+)
 
 SendWindow = TypedDict(
     "SendWindow",
@@ -3389,6 +3413,7 @@ Work = TypedDict(
         "sourceType": NotRequired["Union[str, None]"],
         "status": "str",
         "timeZone": NotRequired["Union[str, None]"],
+        "title": NotRequired["str"],
         "trigger": "str",
         "updatedAt": "str",
         "version": "int",
@@ -3419,6 +3444,7 @@ WorkTrace = TypedDict(
         "id": "int",
         "items": "list[TimelineEntry]",
         "key": "str",
+        "title": NotRequired["str"],
         "trace": NotRequired["Union[dict[str, Any], None]"],
     },
 )
@@ -3631,6 +3657,8 @@ __all__ = [
     "SchedulePage",
     "ScheduleRequest",
     "Scope",
+    "SearchHit",
+    "SearchResults",
     "SendWindow",
     "SendWindowInput",
     "SendgridSettings",

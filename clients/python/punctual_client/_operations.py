@@ -369,6 +369,10 @@ class Operations(Transport):
         """Look at a schedule."""
         return self._call("GET", f"/api/v1/schedules/{self._segment(id)}")
 
+    def get_search(self, *, q: str) -> m.SearchResults:
+        """Search messages, work, sources, people and settings."""
+        return self._call("GET", "/api/v1/search", query={"q": q})
+
     def get_site(self, site: str) -> m.Site:
         """Look at a site."""
         return self._call("GET", f"/api/v1/sites/{self._segment(site)}")

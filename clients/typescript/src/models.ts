@@ -141,6 +141,10 @@ export interface Attention {
 
 /** One thing that needs a person. */
 export interface AttentionItem {
+  /** Why a message is parked and what that is about, such as the list that does not exist. */
+  cause?: string | null;
+  /** How many messages are parked for the same cause. */
+  count?: number | null;
   id: string;
   /** `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`, `reconcile`, `purge` or `audit`; others may be added. */
   kind: string;
@@ -232,6 +236,8 @@ export interface AutomationRun {
   storageRunKeyHash: string;
   subscriptionGuid: string;
   timeZone?: string | null;
+  /** What it is about, for people. */
+  title?: string;
   /** How often the run itself was decided. */
   tries: number;
   /** `dateBased`, `threshold`, `recurring`, `scheduledRun`, `manualRun` or `at`. */
@@ -887,6 +893,7 @@ export interface ForecastItem {
   kind: string;
   /** Why that is not when it is due, such as `quiet-hours`. */
   reason?: string | null;
+  /** What it is about, for people. */
   title: string;
 }
 
@@ -2491,6 +2498,8 @@ export interface RunSummary {
   storageRunKeyHash: string;
   subscriptionGuid: string;
   timeZone?: string | null;
+  /** What it is about, for people. */
+  title?: string;
   /** `dateBased`, `threshold`, `recurring`, `scheduledRun`, `manualRun` or `at`. */
   trigger: string;
   updatedAt: string;
@@ -2547,6 +2556,8 @@ export interface Schedule {
   /** `pending`, `processing`, `completed`, `failed`, `deactivated` or `cancelled`. */
   status: string;
   timeZone?: string | null;
+  /** What it is about, for people. */
+  title?: string;
   topic: string;
   /** `dateBased`, `threshold`, `recurring`, `scheduledRun`, `manualRun` or `at`. */
   trigger: string;
@@ -2584,6 +2595,26 @@ export interface ScheduleRequest {
 
 /** What a key may be used for. */
 export type Scope = "admin" | "operate" | "author" | "ingest" | "send" | "read" | "site";
+
+/** Something that was found. */
+export interface SearchHit {
+  id: string;
+  /** `message`, `work`, `source`, `person` or `setting`; others may be added. */
+  kind: string;
+  /** Its page in the console. */
+  link: string;
+  /** What it is, and what else it was found by. */
+  note: string;
+  title: string;
+}
+
+/** The best matches. */
+export interface SearchResults {
+  /** Kinds of which only the newest rows were searched for the text, because there are more. Ids, keys and addresses are found all the same. */
+  cut: string[];
+  /** At most twenty, the best first. */
+  items: SearchHit[];
+}
 
 /** The days and hours in which a channel sends. */
 export interface SendWindow {
@@ -3627,6 +3658,8 @@ export interface Work {
   /** `pending`, `processing`, `completed`, `failed`, `deactivated` or `cancelled`. */
   status: string;
   timeZone?: string | null;
+  /** What it is about, for people. */
+  title?: string;
   /** `dateBased`, `threshold`, `recurring`, `scheduledRun`, `manualRun` or `at`. */
   trigger: string;
   updatedAt: string;
@@ -3654,6 +3687,8 @@ export interface WorkTrace {
   /** Oldest first. */
   items: TimelineEntry[];
   key: string;
+  /** What it is about, for people. */
+  title?: string;
   /** What the workflow recorded when it decided, if anything. */
   trace?: Record<string, unknown> | null;
 }

@@ -436,6 +436,11 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/schedules/${this.segment(id)}`);
   }
 
+  /** Search messages, work, sources, people and settings */
+  getSearch(query: { q: string }): Promise<m.SearchResults> {
+    return this.call("GET", `/api/v1/search`, { query });
+  }
+
   /** Look at a site */
   getSite(site: string): Promise<m.Site> {
     return this.call("GET", `/api/v1/sites/${this.segment(site)}`);

@@ -24,7 +24,13 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
         |kind: Kind| found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
     let counts = Kind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), of(kind)));
     let counts = counts.chain([("total".to_owned(), found.total())]).collect();
+    let causes = found.causes;
     let items = found.items.into_iter().map(|item| AttentionItem {
+        count: item.cause.as_ref().and_then(|cause| {
+            let same = causes.iter().find(|one| one.reason == cause.reason && one.about == cause.about);
+            same.map(|one| one.count)
+        }),
+        cause: item.cause.map(|cause| format!("{}: {}", cause.reason, cause.about)),
         kind: item.kind.as_str().into(),
         word: item.kind.word().into(),
         id: item.id,

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp, civil::Time, tz::Offset};
+use punctual_engine::titles::Titled;
 use punctual_model::Reach;
 use punctual_wire::{
     Code, FieldError, Problem,
@@ -55,6 +56,11 @@ pub async fn forecast(
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from, to };
     let found = forecast::forecast(&mut reader.conn(), &reach, &app.reminders, &kinds, span).await?;
+    let titled = found.days.values().flat_map(|day| &day.items);
+    let titled: Vec<Titled<'_>> =
+        titled.map(|item| Titled { kind: &item.workflow, key: &item.key }).collect();
+    let mut titles = app.engine.titles(&mut reader.conn(), &titled).await?.into_iter();
+    drop(reader);
     let days = found.days.into_iter().map(|((local_date, time_zone), day)| ForecastDay {
         local_date,
         time_zone,
@@ -65,9 +71,9 @@ pub async fn forecast(
             .items
             .into_iter()
             .map(|item| ForecastItem {
+                title: titles.next().unwrap_or_else(|| item.key.clone()),
                 key: item.key,
                 due_at: item.due_at,
-                title: item.title,
                 kind: item.kind.as_str().into(),
                 reason: item.reason.map(String::from),
             })

@@ -40,6 +40,7 @@ mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
+mod search;
 mod secrets;
 mod serve;
 mod sites;

@@ -24,7 +24,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events, forecast,
     health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
-    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites,
+    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, search, secrets, sites,
     sources, subscribers, suppressions, surveys, templates, users, work,
 };
 
@@ -43,6 +43,7 @@ use crate::{
         (name = "Messages", description = "One message to given people at a given time"),
         (name = "Schedules", description = "A topic that is published at a given instant"),
         (name = "Work", description = "What becomes due, and what a person can do about it"),
+        (name = "Search", description = "Anything by what people know of it"),
         (name = "Attention", description = "What needs attention"),
         (name = "Audit", description = "Who did what, sealed in a chain of digests"),
         (name = "Events", description = "What happened elsewhere"),
@@ -136,6 +137,7 @@ fn of_units() -> OpenApiRouter<Shared> {
         .routes(routes!(work::retry))
         .routes(routes!(work::cancel))
         .routes(routes!(attention::get))
+        .routes(routes!(search::search))
         .routes(routes!(audit::list))
         .routes(routes!(events::post))
         .routes(routes!(sources::bulk))

@@ -65,7 +65,8 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
     if outcome == EnsureOutcome::Reused {
         return Err(Problem::id_reused(&key).into());
     }
-    let schedule = shape(app.engine.work_row(&caller.by.reach(), id).await?, Some(outcome.as_str()))?;
+    let row = app.engine.work_row(&caller.by.reach(), id).await?;
+    let schedule = titled(app, row, Some(outcome.as_str())).await?;
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&schedule)
     } else {
@@ -153,9 +154,11 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     };
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    drop(reader);
     let page = Page::cut(rows, page.limit, |row| row.id);
-    let items: Vec<Schedule> =
-        page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
+    let titles = crate::work::titles(&app, page.items.iter()).await?;
+    let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
+    let items: Vec<Schedule> = items.collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
@@ -166,7 +169,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     params(("id" = String, Path, description = "The number or the GUID")), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &caller, &id).await?;
-    JsonResponse::ok(&shape(row, None)?)
+    JsonResponse::ok(&titled(&app, row, None).await?)
 }
 
 /// Move a schedule to another moment
@@ -183,10 +186,8 @@ pub async fn patch(
     let row = own(&app, &caller, &id).await?;
     let moved = schedules::reschedule(&app.engine, &caller.by, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
-    JsonResponse::ok(&shape(
-        app.engine.work_row(&caller.by.reach(), row.id).await?,
-        Some(moved.outcome.as_str()),
-    )?)
+    let row = app.engine.work_row(&caller.by.reach(), row.id).await?;
+    JsonResponse::ok(&titled(&app, row, Some(moved.outcome.as_str())).await?)
 }
 
 /// Cancel a schedule
@@ -231,10 +232,15 @@ async fn own(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure
     Err(Problem::new(Code::StateNotAllowed, detail).into())
 }
 
-fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
+async fn titled(app: &App, row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
+    let title = crate::work::titles(app, std::iter::once(&row)).await?.pop().unwrap_or_default();
+    shape(row, title, outcome)
+}
+
+fn shape(row: WorkRow, title: String, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
     let (topic, payload) = schedules::read_input(&row).unwrap_or_default();
     let (run_at, schedule_id) = (instant(row.due_at)?, ScheduleId(row.id).to_string());
-    let mut work = crate::work::shape(row, outcome)?;
+    let mut work = crate::work::shape(row, title, outcome)?;
     work.time_zone.get_or_insert_with(|| "UTC".to_owned());
     Ok(Schedule { work, schedule_id, topic, run_at, payload })
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use punctual_engine::{EnsureOutcome, operate::WorkAction};
+use punctual_engine::{EnsureOutcome, operate::WorkAction, titles::Titled};
 use punctual_store::{
     StoreError, audit,
     work::{self, WorkFilter, WorkRow, instant},
@@ -46,8 +46,11 @@ pub async fn list(
     };
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    drop(reader);
     let page = Page::cut(rows, query.page.limit, |row| row.id);
-    let items: Vec<Work> = page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
+    let titles = titles(&app, page.items.iter()).await?;
+    let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
+    let items: Vec<Work> = items.collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
@@ -56,7 +59,7 @@ pub async fn list(
     params(("id" = i64, Path)), responses((status = 200, body = Work)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    JsonResponse::ok(&shape(row, None)?)
+    JsonResponse::ok(&titled(&app, row, None).await?)
 }
 
 /// How a work row came to where it is
@@ -91,8 +94,9 @@ pub async fn trace(
             "reason": one.reason, "data": data });
         items.push(entry(one.at, one.action, detail, data)?);
     }
-    for again in retries {
-        let detail = format!("It was repeated as work {} under the key {}.", again.id, again.key);
+    let repeated = titles(&app, retries.iter()).await?;
+    for (again, title) in retries.into_iter().zip(repeated) {
+        let detail = format!("It was repeated as work {}: {}.", again.id, title);
         items.push(entry(
             again.created_at,
             "repeated",
@@ -106,7 +110,8 @@ pub async fn trace(
         items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
     }
     items.sort_by_key(|item| item.at);
-    JsonResponse::ok(&WorkTrace { id: row.id, key: row.key, items, trace })
+    let title = titles(&app, std::iter::once(&row)).await?.pop().unwrap_or_default();
+    JsonResponse::ok(&WorkTrace { id: row.id, title, key: row.key, items, trace })
 }
 
 /// Let a held row go on
@@ -164,7 +169,7 @@ async fn act(
         let number = row_id(id, "work row")?;
         let by = caller.by.because(request.reason.as_deref());
         let row = app.engine.act_on_work(&by, action, number, request.version).await?;
-        JsonResponse::ok(&shape(row, None)?)
+        JsonResponse::ok(&titled(app, row, None).await?)
     })
     .await
 }
@@ -195,7 +200,27 @@ pub(crate) async fn refuse_foreign(
     }
 }
 
-pub(crate) fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Work, StoreError> {
+/// The titles of these rows, in their order.
+pub(crate) async fn titles(
+    app: &App,
+    rows: impl Iterator<Item = &WorkRow>,
+) -> Result<Vec<String>, StoreError> {
+    let rows: Vec<Titled<'_>> = rows.map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let mut reader = app.engine.store.read_for_people().await?;
+    app.engine.titles(&mut reader.conn(), &rows).await
+}
+
+/// One row as callers see it.
+pub(crate) async fn titled(
+    app: &App,
+    row: WorkRow,
+    outcome: Option<&'static str>,
+) -> Result<Work, StoreError> {
+    let title = titles(app, std::iter::once(&row)).await?.pop().unwrap_or_else(|| row.key.clone());
+    shape(row, title, outcome)
+}
+
+pub(crate) fn shape(row: WorkRow, title: String, outcome: Option<&'static str>) -> Result<Work, StoreError> {
     let trigger = serde_json::to_value(row.trigger()?).ok();
     Ok(Work {
         result: result_of(&row),
@@ -205,6 +230,7 @@ pub(crate) fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Work,
         created_at: instant(row.created_at)?,
         updated_at: instant(row.updated_at)?,
         id: row.id,
+        title,
         key: row.key,
         kind: row.kind,
         business_unit: row.business_unit,

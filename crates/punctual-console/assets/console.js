@@ -52,8 +52,12 @@
   let going = false;
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
-    if (event.key === "Escape" && typing) return typing.blur();
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || (help && help.open)) return;
+    if (event.key === "Escape" && typing && !(palette && palette.open)) return typing.blur();
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      return openPalette();
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || (help && help.open) || (palette && palette.open)) return;
     if (going) {
       going = false;
       const entry = all(".side nav a")[Number(event.key) - 1];
@@ -63,7 +67,7 @@
     switch (event.key) {
       case "/":
         event.preventDefault();
-        if (search) { search.focus(); search.select(); } else location.href = "/outbox";
+        if (search) { search.focus(); search.select(); } else openPalette();
         break;
       case "j": walk(1); break;
       case "k": walk(-1); break;
@@ -78,6 +82,85 @@
         break;
       }
     }
+  });
+
+  // ---- search ----
+  // The palette shows what the page of results would, while one types. The server does the searching.
+  const palette = $("#palette");
+  const asked = $("#palette-q");
+  const matches = $("#palette-list");
+  const openPalette = () => {
+    if (!palette) { location.href = "/search"; return; }
+    if (!palette.open) palette.showModal();
+    asked.select();
+    look();
+  };
+  let option = 0;
+  const options = () => all("[role=option]", matches);
+  const choose = (at) => {
+    const list = options();
+    option = Math.min(Math.max(at, 0), list.length - 1);
+    list.forEach((one, n) => one.setAttribute("aria-selected", String(n === option)));
+    if (list[option]) {
+      asked.setAttribute("aria-activedescendant", list[option].id);
+      list[option].scrollIntoView({ block: "nearest" });
+    } else asked.removeAttribute("aria-activedescendant");
+  };
+  let wanted = 0;
+  const look = async () => {
+    const turn = ++wanted;
+    const answer = await fetch(`/search?q=${encodeURIComponent(asked.value)}`, { headers: { "X-Punctual-Live": "1" } });
+    if (!answer.ok || turn !== wanted) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    let n = 0;
+    const groups = all("[data-results] section", page).map((section) => {
+      const group = document.createElement("div");
+      group.setAttribute("role", "group");
+      group.setAttribute("aria-label", section.getAttribute("aria-label"));
+      const head = document.createElement("p");
+      head.className = "palette-head";
+      head.textContent = section.getAttribute("aria-label");
+      group.append(head, ...all("a[data-row]", section).map((link) => {
+        link.removeAttribute("data-row");
+        link.setAttribute("role", "option");
+        link.id = `palette-${n++}`;
+        link.tabIndex = -1;
+        return link;
+      }));
+      return group;
+    });
+    matches.replaceChildren(...groups);
+    choose(0);
+  };
+  if (palette) {
+    let typed;
+    asked.addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(() => look().catch(() => {}), 120); });
+    asked.addEventListener("keydown", (event) => {
+      // A search field would only be emptied by it.
+      if (event.key === "Escape") { event.preventDefault(); palette.close(); }
+      if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+        event.preventDefault();
+        choose(option + (event.key === "ArrowDown" ? 1 : -1));
+      }
+    });
+    // Enter before anything was chosen goes to the page of results.
+    asked.form.addEventListener("submit", (event) => {
+      const chosen = options()[option];
+      if (chosen) { event.preventDefault(); chosen.click(); }
+    });
+    const find = $("#find");
+    if (find) find.addEventListener("keydown", (event) => { if (event.key === "Escape") find.blur(); });
+  }
+
+  // ---- copy ----
+  all("[data-copy]").forEach((button) => {
+    if (!navigator.clipboard) return;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
   });
 
   // ---- selection ----

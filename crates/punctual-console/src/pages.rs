@@ -18,6 +18,7 @@ mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
+mod search;
 mod settings;
 mod sign_on;
 mod sites;
@@ -48,6 +49,7 @@ fn of_units() -> Router<Shared> {
     Router::new()
         .merge(overview::routes())
         .merge(attention::routes())
+        .merge(search::routes())
         .merge(audit::routes())
         .merge(outbox::routes())
         .merge(notification::routes())

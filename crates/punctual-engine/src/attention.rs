@@ -9,7 +9,11 @@ use jiff::{Timestamp, Unit};
 use punctual_boxed::boxed;
 use punctual_model::{Reach, reason::sentence_of};
 use punctual_store::{
-    attention::{self, WaitingRow},
+    Conn, StoreError,
+    attention::{
+        self, WaitingRow,
+        causes::{self, Cause, CauseCount},
+    },
     delivery_policy::{
         StandingRow,
         circuits::{self, CircuitKey},
@@ -18,7 +22,12 @@ use punctual_store::{
     nodes, owed, receipts, report_troubles,
 };
 
-use crate::{Engine, EngineError, config::earlier, delivery::KEEPS_FAILING, delivery_policy::Circuit};
+use crate::{
+    Engine, EngineError, config::earlier, delivery::KEEPS_FAILING, delivery_policy::Circuit, titles::Titled,
+};
+
+/// The kind of the work rows of reports, which have pages of their own.
+const RUN: &str = "report-subscription";
 
 /// What kind of thing waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,6 +153,8 @@ pub struct Waiting {
     pub since: Timestamp,
     /// Its page in the console.
     pub link: String,
+    /// Why a message is parked, where others are parked for the same.
+    pub cause: Option<Cause>,
 }
 
 /// Everything that needs a person: the latest of each kind, and how many there are.
@@ -151,6 +162,8 @@ pub struct Waiting {
 pub struct Attention {
     pub items: Vec<Waiting>,
     pub counts: Vec<(Kind, i64)>,
+    /// How many messages are parked for each cause, the most frequent first.
+    pub causes: Vec<CauseCount>,
 }
 
 /// Counting stops here; nobody reads more digits than this.
@@ -167,18 +180,22 @@ impl Engine {
     #[boxed]
     pub async fn attention(&self, reach: &Reach, limit: i64) -> Result<Attention, EngineError> {
         let mut reader = self.store.read().await?;
-        let held = attention::held(&mut reader.conn(), reach, limit).await?;
-        let parked = attention::parked(&mut reader.conn(), reach, limit).await?;
+        let mut held = attention::held(&mut reader.conn(), reach, limit).await?;
+        let parked = causes::parked(&mut reader.conn(), reach, limit).await?;
         let out_of_step = attention::out_of_step(&mut reader.conn(), reach, limit).await?;
-        let failed = attention::failed(&mut reader.conn(), reach, limit).await?;
-        let owed = owed::waiting(&mut reader.conn(), reach, KEEPS_FAILING, limit).await?;
+        let mut failed = attention::failed(&mut reader.conn(), reach, limit).await?;
+        let mut owed = owed::waiting(&mut reader.conn(), reach, KEEPS_FAILING, limit).await?;
         let not_arrived = receipts::failed(&mut reader.conn(), reach, limit).await?;
-        let runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
-        let runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
+        let mut runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
+        let mut runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
         let orphaned = report_troubles::orphaned(&mut reader.conn(), reach, limit).await?;
         let locked_since = self.locked_since();
-        let locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
+        let mut locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
         let locked = nodes::locked_notifications(&mut reader.conn(), reach, locked_since, limit).await?;
+        let work = [&mut held, &mut failed, &mut owed, &mut locked_work];
+        self.give_titles(&mut reader.conn(), work.into_iter().flatten(), None).await?;
+        let runs = [&mut runs_held, &mut runs_failed];
+        self.give_titles(&mut reader.conn(), runs.into_iter().flatten(), Some(RUN)).await?;
         // Sites, channels and nodes belong to no business unit: who sees only some does not look after them.
         let (silent, circuits, nodes, chores) = match reach {
             Reach::Units(_) => Default::default(),
@@ -194,7 +211,12 @@ impl Engine {
         drop(reader);
         let parked = parked.into_iter().map(|row| {
             let kind = if row.kind == "event" { Kind::Subscriber } else { Kind::Parked };
-            waiting(kind, format!("/notifications/{}", row.id), row)
+            let cause = (kind == Kind::Parked)
+                .then(|| Cause { reason: row.reason.clone(), about: row.about.clone() });
+            let (link, reason) = (format!("/notifications/{}", row.id), Some(row.reason));
+            let (id, kind_of, title, answer) = (row.id, row.kind, row.title, row.answer);
+            let row = WaitingRow { id, kind: kind_of, title, reason, answer, since: row.since };
+            Waiting { cause, ..waiting(kind, link, row) }
         });
         let silent = silent.into_iter().map(|row| waiting(Kind::Site, format!("/sites/{}", row.id), row));
         let out_of_step =
@@ -231,7 +253,24 @@ impl Engine {
             )
             .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
-        Ok(Attention { items, counts: self.attention_counts(reach).await? })
+        let causes = self.parked_causes(reach).await?;
+        Ok(Attention { items, counts: self.attention_counts(reach).await?, causes })
+    }
+
+    /// Puts titles in place of the keys of work; runs of reports have one kind.
+    async fn give_titles<'r>(
+        &self,
+        conn: &mut Conn<'_>,
+        rows: impl Iterator<Item = &'r mut WaitingRow>,
+        kind: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let mut rows: Vec<&mut WaitingRow> = rows.collect();
+        let keys = rows.iter().map(|row| Titled { kind: kind.unwrap_or(&row.kind), key: &row.title });
+        let titles = self.titles(conn, &keys.collect::<Vec<_>>()).await?;
+        for (row, title) in rows.iter_mut().zip(titles) {
+            row.title = title;
+        }
+        Ok(())
     }
 
     /// A site that last called before this is silent: agents report far more often.
@@ -307,6 +346,7 @@ fn open_circuit(row: StandingRow) -> Waiting {
         reason,
         since: circuit.opened_at,
         link: "/channels".to_owned(),
+        cause: None,
     }
 }
 
@@ -320,5 +360,5 @@ fn waiting(kind: Kind, link: String, row: WaitingRow) -> Waiting {
         None => words,
     };
     let since = Timestamp::from_microsecond(row.since).unwrap_or_default();
-    Waiting { kind, id: row.id, title: row.title, reason, since, link }
+    Waiting { kind, id: row.id, title: row.title, reason, since, link, cause: None }
 }

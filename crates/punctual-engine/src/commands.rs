@@ -6,6 +6,7 @@
 //! workflows are in `punctual-workflows`, in the same shape.
 
 mod actor;
+mod causes;
 mod channels;
 mod consumers;
 mod idempotency;
@@ -27,6 +28,7 @@ pub use punctual_templates::Variant as TemplateVariant;
 
 pub use self::{
     actor::Actor,
+    causes::CausePlan,
     channels::NewChannel,
     consumers::NewConsumer,
     lists::{NewList, SavedList},

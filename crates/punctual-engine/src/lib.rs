@@ -35,6 +35,7 @@ pub mod references;
 pub mod registration;
 mod run;
 mod sandbox;
+pub mod search;
 pub mod secrets;
 pub mod settings;
 pub mod sites;
@@ -43,6 +44,7 @@ pub mod subscribers;
 mod suppressions;
 mod sweep;
 pub mod timeline;
+pub mod titles;
 mod traced;
 pub mod trial;
 mod troubles;
@@ -78,7 +80,7 @@ pub use slow_down::SlowDown;
 pub use sweep::SweepReport;
 pub use vault::Vault;
 pub use workflow::{
-    Attempted, Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork,
+    Attempted, Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Titles,
     WatchesAttempts, Workflow, WritesRows,
 };
 

@@ -108,7 +108,7 @@ impl Engine {
             };
             let since = Timestamp::from_microsecond(row.last_seen_at).unwrap_or_default();
             let (id, title) = (row.node.clone(), row.node.clone());
-            Some(Waiting { kind, id, title, reason, since, link: "/nodes".to_owned() })
+            Some(Waiting { kind, id, title, reason, since, link: "/nodes".to_owned(), cause: None })
         };
         rows.iter().filter_map(waiting).collect()
     }

@@ -13,16 +13,19 @@ use std::sync::Arc;
 use punctual_model::NoRow;
 
 use crate::workflow::{
-    Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, WatchesAttempts, Workflow, WritesRows,
+    Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, Titles, WatchesAttempts, Workflow, WritesRows,
 };
 use erased::{Follower, Loader, NothingToWrite, Preparer, Writer};
 
-pub(crate) use erased::{DecidedBatch, Following, Loading, Maintaining, OwnRows, Preparing, decide_all};
+pub(crate) use erased::{
+    DecidedBatch, Following, Loading, Maintaining, OwnRows, Preparing, Titling, decide_all,
+};
 
 /// A workflow with all that it has. Cheap to clone.
 #[derive(Clone)]
 pub struct Registration {
     workflow: Arc<dyn Workflow>,
+    pub(crate) titles: Arc<dyn Titling>,
     pub(crate) deciding: Deciding,
     pub(crate) follows: Option<Arc<dyn Following>>,
     pub(crate) watches: Option<Arc<dyn WatchesAttempts>>,
@@ -39,8 +42,9 @@ pub(crate) enum Deciding {
 
 impl Registration {
     /// Begins the registration of a workflow.
-    pub fn of<W: Workflow>(workflow: W) -> Undecided<W, NoRow> {
-        Undecided { workflow: Arc::new(workflow), writer: Arc::new(NothingToWrite) }
+    pub fn of<W: Titles>(workflow: W) -> Undecided<W, NoRow> {
+        let workflow = Arc::new(workflow);
+        Undecided { titles: workflow.clone(), workflow, writer: Arc::new(NothingToWrite) }
     }
 
     /// Whether rows run in a pool of their own: claimed one at a time, prepared first, with a lease that is renewed.
@@ -59,13 +63,14 @@ impl std::ops::Deref for Registration {
 /// A workflow of which it is not yet said how it comes to its decisions.
 pub struct Undecided<W, Row> {
     workflow: Arc<W>,
+    titles: Arc<dyn Titling>,
     writer: Arc<dyn Writer<Row>>,
 }
 
 impl<W: WritesRows> Undecided<W, NoRow> {
     /// It puts rows into tables of its own.
     pub fn writes_rows(self) -> Undecided<W, W::Row> {
-        Undecided { writer: self.workflow.clone(), workflow: self.workflow }
+        Undecided { titles: self.titles, writer: self.workflow.clone(), workflow: self.workflow }
     }
 }
 
@@ -99,9 +104,10 @@ impl<W: Workflow, Row: Send + Sync + 'static> Undecided<W, Row> {
     }
 
     fn registered(self, deciding: Deciding) -> Registered<W, Row> {
-        let Self { workflow, writer } = self;
+        let Self { workflow, titles, writer } = self;
         let whole = Registration {
             workflow: workflow.clone(),
+            titles,
             deciding,
             follows: None,
             watches: None,

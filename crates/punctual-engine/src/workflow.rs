@@ -3,6 +3,7 @@
 //! | trait | what the workflow does |
 //! |---|---|
 //! | [`Workflow`] | has a kind and a retry policy: every workflow |
+//! | [`Titles`] | says what its rows are about, for people: every workflow |
 //! | [`Decide`] | decides about one row, pure, on what was loaded |
 //! | [`Loads`] | reads what a batch is decided on; or the workflow is a [`Decide`] itself and reads nothing |
 //! | [`Prepares`] | does I/O before a row is decided: the long-running kinds, instead of [`Loads`] |
@@ -16,8 +17,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    Decided, Followed, NewWork, NoRow, NotificationId, NotificationStatus, Origin, ReasonCode, RetryPolicy,
-    SendOutcome,
+    Decided, Followed, KeyParts, NewWork, NoRow, NotificationId, NotificationStatus, Origin, ReasonCode,
+    RetryPolicy, SendOutcome,
 };
 use punctual_store::{Conn, StoreError, Tx, work::WorkRow};
 
@@ -44,6 +45,21 @@ pub trait Workflow: Send + Sync + 'static {
     /// Whether its rows do housekeeping and send nothing: lists of what is due leave them out.
     fn is_housekeeping(&self) -> bool {
         false
+    }
+}
+
+/// A workflow that says what its rows are about, for people. Every one does: it is asked for where a workflow is registered.
+pub trait Titles: Workflow {
+    /// The titles of these keys, in their order, made from their definitions and sources, which are read in sets. None
+    /// where a key says nothing to it; it then has the title of a key of no known shape.
+    fn titles(
+        &self,
+        _conn: &mut Conn<'_>,
+        _now: Timestamp,
+        keys: &[KeyParts],
+    ) -> impl Future<Output = Result<Vec<Option<String>>, StoreError>> + Send {
+        let none = vec![None; keys.len()];
+        async { Ok(none) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What needs attention, over all tables that can hold such a thing; and a mark that changes when any list does.
 
+pub mod causes;
+
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -28,25 +30,10 @@ const HELD: Sql = sql!(
      ORDER BY id DESC LIMIT $2",
 );
 
-const PARKED: Sql = sql!(
-    "notifications.waiting",
-    "SELECT id, kind, subject AS title, reason_code AS reason, last_error AS answer,
-         COALESCE(finished_at, created_at) AS since
-     FROM notifications {sqlite INDEXED BY notifications_parked}
-     WHERE status = 'parked' AND {reach $1 business_unit}
-     ORDER BY seq DESC LIMIT $2",
-);
-
 /// Work on hold, newest first, without what has ended meanwhile; runs of reports are in [`crate::report_troubles`].
 #[boxed]
 pub async fn held(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&HELD, args![reach, limit]).await
-}
-
-/// Parked notifications, deliveries to subscribers among them, newest first.
-#[boxed]
-pub async fn parked(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&PARKED, args![reach, limit]).await
 }
 
 // Relies on work_failed, which has few rows. Runs of reports are in `report_troubles`; a look at another system's database
@@ -244,7 +231,6 @@ pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
 
 crate::db::statements![
     HELD,
-    PARKED,
     FAILED,
     COUNT_FAILED,
     OVERDUE_LOOKS,
@@ -254,5 +240,6 @@ crate::db::statements![
     OUT_OF_STEP,
     COUNT_OUT_OF_STEP,
     COUNTS,
-    MARK
+    MARK;
+    causes
 ];

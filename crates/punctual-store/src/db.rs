@@ -40,7 +40,6 @@ pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
 pub use text::Field;
 pub(crate) use text::{Dialect, Measure, Shape, measure, render, sql};
-pub(crate) use tx::Sync;
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};

@@ -41,6 +41,7 @@ pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
 pub mod schema;
+pub mod search;
 pub mod sessions;
 pub mod sign_on_answers;
 pub mod site_buffer;
@@ -74,7 +75,7 @@ db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
     delivery_policy, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes, notifications,
     operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, rollouts,
-    run_ownership, run_records, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
+    run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,
     templates, uploads, users, work
 ];

@@ -67,4 +67,23 @@ pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, mut ids: Vec<String>) ->
     conn.fetch_all(&BY_IDS, args![ids, reach]).await
 }
 
-crate::db::statements![INSERT, CHANGE, BY_IDS];
+/// What a message is called.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct MessageSubject {
+    pub id: String,
+    pub subject: String,
+    pub template: Option<String>,
+}
+
+const SUBJECTS: Sql = sql!(
+    "messages.subjects", as MessageSubject,
+    "SELECT {columns} FROM messages WHERE id = {any $1}",
+);
+
+/// The subjects of these messages, without their content.
+#[boxed]
+pub async fn subjects(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<MessageSubject>> {
+    conn.fetch_all(&SUBJECTS, args![ids]).await
+}
+
+crate::db::statements![INSERT, CHANGE, BY_IDS, SUBJECTS];

@@ -22,7 +22,7 @@ use punctual_model::{
 };
 use serde_json::Value;
 
-pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
+pub use browse::{Browse, Browsed, ListedNotification, Next, Place, Recipients, browse, recipients};
 pub use claim::{
     Delivery, Earliest, NotificationHead, claim, claim_these, claim_up_to, earliest, expired, ready_heads,
     release_leases, renew, settle,

@@ -32,7 +32,7 @@ const WITHOUT_PEOPLE: &str = "FROM report_subscriptions AS s
            OR (s.list_name IS NOT NULL AND (l.name IS NULL OR l.targets = '[]')))
        AND {shared $1 s.business_unit}";
 
-const RUNS: &str = "SELECT w.key AS id, COALESCE(s.guid, '') AS kind, COALESCE(s.name, w.key) AS title,
+const RUNS: &str = "SELECT w.key AS id, COALESCE(s.guid, '') AS kind, w.key AS title,
          w.reason_code AS reason, CAST(NULL AS TEXT) AS answer, w.updated_at AS since ";
 
 const FAILED: Sql = sql!("report_runs.failed", RUNS, FAILED_RUNS, " ORDER BY w.id DESC LIMIT $2");

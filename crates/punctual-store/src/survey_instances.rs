@@ -115,6 +115,27 @@ pub async fn by_public_id(
     conn.fetch_optional(&BY_PUBLIC_ID, args![public_id, reach]).await
 }
 
+/// What a link asks about, and whom.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct Asked {
+    pub public_id: String,
+    pub survey: String,
+    pub recipient_address: String,
+}
+
+const ASKED: Sql = sql!(
+    "survey_instances.asked", as Asked,
+    "SELECT i.public_id, s.name AS survey, i.recipient_address
+     FROM survey_instances i JOIN surveys s ON s.id = i.survey_id
+     WHERE i.public_id = {any $1}",
+);
+
+/// The surveys behind these links, for titles.
+#[boxed]
+pub async fn asked(conn: &mut Conn<'_>, public_ids: Vec<String>) -> Result<Vec<Asked>> {
+    conn.fetch_all(&ASKED, args![public_ids]).await
+}
+
 const LOCK: Sql = sql!(
     "survey_instances.lock", as InstanceRow,
     "SELECT {columns i}
@@ -132,4 +153,4 @@ pub async fn lock(conn: &mut Conn<'_>, mut public_ids: Vec<String>) -> Result<Ve
     conn.fetch_all(&LOCK, args![public_ids]).await
 }
 
-crate::db::statements![INSERT_ABSENT, BY_HASHES, BY_PUBLIC_ID, LOCK; change, query];
+crate::db::statements![INSERT_ABSENT, BY_HASHES, BY_PUBLIC_ID, ASKED, LOCK; change, query];

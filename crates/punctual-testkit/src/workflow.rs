@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{
-    Claimed, Decide, Engine, FollowsDeliveries, Loads, Prepares, Registration, Settled, SettledWork, Workflow,
+    Claimed, Decide, Engine, FollowsDeliveries, Loads, Prepares, Registration, Settled, SettledWork, Titles,
+    Workflow,
 };
 use punctual_model::{Decided, Effect, Followed, ReasonCode, RetryPolicy};
 use punctual_store::{Conn, StoreError, Tx};
@@ -90,6 +91,8 @@ impl Workflow for TestWorkflow {
         self.policy.clone()
     }
 }
+
+impl Titles for TestWorkflow {}
 
 impl Loads for TestWorkflow {
     type Loaded = Self;

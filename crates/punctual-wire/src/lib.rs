@@ -42,6 +42,7 @@ pub mod rollouts;
 pub mod sandbox;
 pub mod scheduler;
 pub mod schedules;
+pub mod search;
 pub mod secrets;
 pub mod site_agent;
 pub mod sites;

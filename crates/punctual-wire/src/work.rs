@@ -19,6 +19,10 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Work {
     pub id: i64,
+    /// What it is about, for people.
+    #[serde(default)]
+    #[schema(example = "First aid certificate, document 103: 7 days before 14 May")]
+    pub title: String,
     /// Its business identity.
     #[schema(example = "schedule:nightly")]
     pub key: String,
@@ -64,6 +68,9 @@ pub struct Work {
 #[serde(rename_all = "camelCase")]
 pub struct WorkTrace {
     pub id: i64,
+    /// What it is about, for people.
+    #[serde(default)]
+    pub title: String,
     pub key: String,
     /// Oldest first.
     pub items: Vec<TimelineEntry>,
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn work_is_answered_as_documented() {
         let json = json!({
-            "id": 7, "key": "reminder:1:document:42:expiry:2026-05-14:7", "kind": "reminder", "trigger": "dateBased",
+            "id": 7, "title": "Expiry, document 42: 7 days before 14 May", "key": "reminder:1:document:42:expiry:2026-05-14:7", "kind": "reminder", "trigger": "dateBased",
             "businessUnit": "nz", "sourceType": "document", "sourceId": "42", "dueAt": "2026-05-07T21:00:00Z",
             "localDate": "2026-05-08", "timeZone": "Pacific/Auckland", "status": "pending", "onHold": false,
             "reasonCode": null, "retryCount": 0, "nextRetryAt": null, "inputHash": "ab12",

@@ -6,26 +6,54 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_engine::{
-    Claimed, Decide, Loads, Workflow,
+    Claimed, Decide, Loads, Titles, Workflow,
     delivery_policy::{
         digests::{DigestText, compose},
         preferences::DIGEST,
     },
+    titles::{day as shown_day, line},
 };
-use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_model::{Audience, Decided, Decision, KeyParts, NewNotification, NotificationId, ReasonCode};
 use punctual_store::{
     Conn, StoreError,
     delivery_policy::{
         days::Day,
         digests::{self, DigestItem},
     },
+    operations::people,
 };
+
 /// The workflow of digests. It reads what was held back for a whole batch at once.
 pub struct Digests;
 
 impl Workflow for Digests {
     fn kind(&self) -> &'static str {
         DIGEST
+    }
+}
+
+impl Titles for Digests {
+    async fn titles(
+        &self,
+        conn: &mut Conn<'_>,
+        now: Timestamp,
+        keys: &[KeyParts],
+    ) -> Result<Vec<Option<String>>, StoreError> {
+        let person = |key: &KeyParts| match key {
+            KeyParts::Digest { person, .. } => Some(person.clone()),
+            _ => None,
+        };
+        let names = people::names(conn, keys.iter().filter_map(person).collect()).await?;
+        let title = |key: &KeyParts| match key {
+            KeyParts::Digest { person, local_date } => {
+                let name = names.get(person).unwrap_or(person);
+                let date =
+                    local_date.parse().map_or_else(|_| local_date.clone(), |date| shown_day(date, now));
+                Some(format!("Digest for {}, {date}", line(name)))
+            }
+            _ => None,
+        };
+        Ok(keys.iter().map(title).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
     Actor, Claimed, CommandError, Decide, Engine, EngineError, EnsureOutcome, Ensured, Handed, Loads,
-    Requested, Workflow, ensure_requested_in,
+    Requested, Titles, Workflow, ensure_requested_in, titles::line,
 };
 use punctual_model::{
     Audience, AuditAction, Decided, Decision, FileRef, InputHash, KeyError, NewNotification, NewWork,
@@ -15,7 +15,7 @@ use punctual_model::{
 };
 use punctual_store::{
     Conn, Lane, Stage, StoreError,
-    messages::{self, MessageRow},
+    messages::{self, MessageRow, MessageSubject},
     uploads, work,
 };
 use serde_json::{Value, json};
@@ -146,6 +146,31 @@ pub struct Messages;
 impl Workflow for Messages {
     fn kind(&self) -> &'static str {
         KIND
+    }
+}
+
+impl Titles for Messages {
+    async fn titles(
+        &self,
+        conn: &mut Conn<'_>,
+        _now: Timestamp,
+        keys: &[KeyParts],
+    ) -> Result<Vec<Option<String>>, StoreError> {
+        let id = |key: &KeyParts| match key {
+            KeyParts::Message { id } => Some(id.clone()),
+            _ => None,
+        };
+        let found = messages::subjects(conn, keys.iter().filter_map(id).collect()).await?;
+        let found: HashMap<&str, &MessageSubject> = found.iter().map(|row| (row.id.as_str(), row)).collect();
+        let title = |key: &KeyParts| {
+            let id = id(key)?;
+            let called = found.get(id.as_str()).and_then(|row| {
+                let template = || row.template.as_ref().map(|name| format!("Message from template {name}"));
+                Some(line(&row.subject)).filter(|subject| !subject.is_empty()).or_else(template)
+            });
+            Some(called.unwrap_or_else(|| format!("Message {}", line(&id))))
+        };
+        Ok(keys.iter().map(title).collect())
     }
 }
 

@@ -16,6 +16,7 @@ mod reach;
 pub mod rule;
 mod settled;
 pub mod sync;
+mod titles;
 pub mod words;
 pub mod written;
 

@@ -20,6 +20,7 @@ pub mod recipients;
 pub mod reconcile;
 pub mod setting;
 pub mod sink;
+mod titles;
 pub mod triggers;
 pub mod why;
 pub mod zones;

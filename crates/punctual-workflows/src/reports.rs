@@ -24,6 +24,7 @@ pub mod rollouts;
 mod rule;
 pub mod runs;
 pub mod subscription;
+mod titles;
 
 use std::sync::Arc;
 

@@ -3,12 +3,14 @@
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Actor, Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Workflow,
+    Actor, Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Titles, Workflow,
+    titles::line,
 };
 use punctual_model::{
-    Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
+    Arrival, Cause, Decided, Decision, InputHash, KeyError, KeyParts, NewWork, ReasonCode, Trigger, WorkKey,
+    WorkStatus,
 };
-use punctual_store::work::WorkRow;
+use punctual_store::{Conn, StoreError, work::WorkRow};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -118,6 +120,21 @@ pub struct Schedules;
 impl Workflow for Schedules {
     fn kind(&self) -> &'static str {
         KIND
+    }
+}
+
+impl Titles for Schedules {
+    async fn titles(
+        &self,
+        _conn: &mut Conn<'_>,
+        _now: Timestamp,
+        keys: &[KeyParts],
+    ) -> Result<Vec<Option<String>>, StoreError> {
+        let title = |key: &KeyParts| match key {
+            KeyParts::Schedule { key } => Some(format!("Schedule {}", line(key))),
+            _ => None,
+        };
+        Ok(keys.iter().map(title).collect())
     }
 }
 

@@ -17,6 +17,7 @@ pub mod results;
 mod send;
 mod settled;
 mod sink;
+mod titles;
 pub mod words;
 
 use std::{

@@ -164,7 +164,7 @@ pub async fn get(
     Segments((guid, run)): Segments<(String, String)>,
 ) -> Answer {
     let (view, ownership) = found(&app, &caller, &guid, &run).await?;
-    JsonResponse::ok(&shape(view, ownership)?)
+    JsonResponse::ok(&shape(&app, view, ownership).await?)
 }
 
 /// Who owns a run
@@ -244,7 +244,7 @@ pub async fn retry(
         let by = caller.by.because(request.reason.as_deref());
         commands::retry(&app.engine, &by, &view.work, request.version).await?;
         let (view, ownership) = found(app, caller, &subscription.guid, &run).await?;
-        JsonResponse::ok(&shape(view, ownership)?)
+        JsonResponse::ok(&shape(app, view, ownership).await?)
     })
     .await
 }
@@ -274,20 +274,24 @@ async fn summaries(app: &App, caller: &Principal, rows: Vec<WorkRow>, page: Page
 async fn shape_all(app: &App, caller: &Principal, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
     let views = runs::view(&mut reader.conn(), &caller.by.reach(), rows).await?;
-    Ok(views.into_iter().map(summary).collect::<Result<_, StoreError>>()?)
+    drop(reader);
+    let titles = crate::work::titles(app, views.iter().map(|view| &view.work)).await?;
+    let summaries = views.into_iter().zip(titles).map(|(view, title)| summary(view, title));
+    Ok(summaries.collect::<Result<_, StoreError>>()?)
 }
 
-fn summary(view: RunView) -> Result<RunSummary, StoreError> {
+fn summary(view: RunView, title: String) -> Result<RunSummary, StoreError> {
     Ok(RunSummary {
         subscription_guid: RunKey::read(&view.work.key).map_or(String::new(), |run| run.guid),
         storage_run_key_hash: view.storage_hash(),
         run_outcome: view.record.as_ref().map(|record| record.outcome.clone()),
         owner: view.ownership.as_ref().map(|row| owned::owner_word(&row.owner)),
-        work: crate::work::shape(view.work, None)?,
+        work: crate::work::shape(view.work, title, None)?,
     })
 }
 
-fn shape(view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> {
+async fn shape(app: &App, view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> {
+    let title = crate::work::titles(app, std::iter::once(&view.work)).await?.pop().unwrap_or_default();
     let details = view.details();
     let at = |name: &str| -> Option<Timestamp> { details.get(name)?.as_str()?.parse().ok() };
     Ok(AutomationRun {
@@ -302,7 +306,7 @@ fn shape(view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> 
         fault: details.get("fault").or_else(|| details.get("conflict")).cloned(),
         tries: view.record.as_ref().map_or(0, |record| record.attempts),
         attempts: attempts(&view)?,
-        run: summary(view)?,
+        run: summary(view, title)?,
     })
 }
 

@@ -10,6 +10,26 @@ on_both! {
     what_needs_a_person_is_listed_with_its_reason_and_page;
     a_key_of_one_business_unit_is_told_of_no_other;
     nodes_are_listed_with_what_they_hold;
+    parked_messages_say_their_cause_and_how_many_have_it;
+}
+
+async fn parked_messages_say_their_cause_and_how_many_have_it(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    for list in ["cold-chain", "cold-chain", "night"] {
+        bed.accept_one(bed.message_to_list(list)).await;
+    }
+    bed.tick().await;
+    let found = client.get("/api/v1/attention").await.expect(200);
+    let mut causes: Vec<(&str, i64)> = found["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["cause"].as_str().unwrap(), item["count"].as_i64().unwrap()))
+        .collect();
+    causes.sort_unstable();
+    let expected =
+        [("list-unknown: cold-chain", 2), ("list-unknown: cold-chain", 2), ("list-unknown: night", 1)];
+    assert_eq!(causes, expected);
 }
 
 async fn nodes_are_listed_with_what_they_hold(bed: TestBed) {
@@ -46,7 +66,7 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
 
     let found = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(found["counts"], counted(1, 1));
-    let hold = json!({ "kind": "hold", "word": "held", "id": held.to_string().trim_matches('"'), "title": "schedule:k",
+    let hold = json!({ "kind": "hold", "word": "held", "id": held.to_string().trim_matches('"'), "title": "Schedule k",
         "reason": "The same key was scheduled with different inputs", "since": "2026-05-14T05:01:00Z",
         "link": format!("/work/{}", held.to_string().trim_matches('"')) });
     assert_eq!(found["items"][0], hold);

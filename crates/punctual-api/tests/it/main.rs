@@ -56,6 +56,7 @@ mod reports;
 mod rig_flood;
 mod rig_reminders;
 mod scopes;
+mod search;
 mod secret_references;
 mod server;
 mod sites;

@@ -232,6 +232,9 @@ fn bodies(places: &Places) -> BTreeMap<String, Vec<Value>> {
 fn queries(what: &str, places: &Places) -> Vec<String> {
     let of = |name: &str| places[name].0.clone();
     match what {
+        "get /api/v1/search" => {
+            vec![format!("q={WORD}"), "q=de-source".into(), "q=de-message".into(), "q=de-person".into()]
+        }
         "get /api/v1/why" => vec!["sourceType=document&sourceId=de-source&date=2026-06-20".into()],
         "get /api/v1/forecast" => vec![
             "from=2026-05-20&to=2026-08-01".into(),

@@ -46,7 +46,7 @@ async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
     assert_eq!(days, expected);
     assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
     assert_eq!(ahead["days"][1]["recipients"], 2, "one address each");
-    assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
+    assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid, document 1: 7 days before 20 Jun");
     assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
     let germans =
         client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15&businessUnit=de").await.expect(200);

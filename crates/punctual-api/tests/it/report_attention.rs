@@ -32,7 +32,12 @@ async fn a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out(bed: Te
     bed.run_to("2026-05-18T06:00:00Z").await;
     let failed = waiting(&client, "runFailed").await;
     let key = format!("report-subscription:{guid}:scheduled:20260510T220000Z");
-    let expected = json!(["Weekly deliveries", "failed", key, format!("/reports/{guid}/runs/{key}")]);
+    let expected = json!([
+        "Weekly deliveries: period from 11 May",
+        "failed",
+        key,
+        format!("/reports/{guid}/runs/{key}")
+    ]);
     let told = |item: &Value| json!([item["title"], item["word"], item["id"], item["link"]]);
     assert_eq!(failed.iter().map(told).collect::<Vec<_>>(), [expected]);
     bed.run_to("2026-05-24T00:00:00Z").await;
@@ -48,7 +53,7 @@ async fn a_run_that_the_other_side_owns_is_held_where_reports_are(bed: TestBed) 
     client.post(&ownership_of(&key), old()).await.expect(200);
     bed.run_to("2026-05-18T06:00:00Z").await;
     let held = waiting(&client, "runHeld").await;
-    assert_eq!((held.len(), &held[0]["title"]), (1, &json!("Weekly deliveries")));
+    assert_eq!((held.len(), &held[0]["title"]), (1, &json!("Weekly deliveries: period from 11 May")));
     assert_eq!(held[0]["link"], format!("/reports/{guid}/runs/{key}"));
     assert!(waiting(&client, "hold").await.is_empty(), "it is counted once");
 }

@@ -136,6 +136,10 @@ async fn the_forecast_has_what_is_planned_and_what_follows(bed: TestBed) {
             )
         })
         .collect();
-    let monday = |date: &'static str| (date, 2, "Weekly deliveries");
-    assert_eq!(days, [monday("2026-05-18"), monday("2026-05-25"), monday("2026-06-01")], "{ahead}");
+    let expected = [
+        ("2026-05-18", 2, "Weekly deliveries: period from 11 May"),
+        ("2026-05-25", 2, "Weekly deliveries: period from 18 May"),
+        ("2026-06-01", 2, "Weekly deliveries: period from 25 May"),
+    ];
+    assert_eq!(days, expected, "{ahead}");
 }

@@ -1,12 +1,17 @@
-//! Everything that needs a person, over all workflows.
+//! Everything that needs a person, over all workflows; parked messages by their cause.
+
+mod causes;
+mod list_form;
 
 use askama::Template;
-use axum::{Router, extract::State, routing::get};
+use axum::{Router, extract::State, http::Uri, routing::get};
 use punctual_engine::attention::{COUNTED, Kind, Waiting};
 
+use super::outbox;
 use crate::{
     Shared,
     answer::{Page, page},
+    form::Fields,
     frame::{Frame, Visit},
     times::When,
     words,
@@ -16,7 +21,7 @@ use crate::{
 const SHOWN: i64 = 50;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/attention", get(show))
+    Router::new().route("/attention", get(show)).merge(causes::routes())
 }
 
 #[derive(Template)]
@@ -24,6 +29,11 @@ pub fn routes() -> Router<Shared> {
 struct AttentionPage {
     frame: Frame,
     sentence: String,
+    /// What an action that led here did.
+    done: Option<String>,
+    /// Parked messages by their cause.
+    causes: Vec<causes::Group>,
+    may_act: bool,
     groups: Vec<Group>,
 }
 
@@ -45,7 +55,7 @@ pub(super) struct Item {
     pub since: When,
 }
 
-async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let found = app.engine.attention(&visit.viewer.by.reach(), SHOWN).await?;
     let groups: Vec<Group> = Kind::ALL
         .into_iter()
@@ -64,7 +74,14 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         1 => "One item needs attention.".to_owned(),
         _ => format!("{} items need attention.", up_to(total)),
     };
-    page(&AttentionPage { frame: visit.frame(&app, "Attention", "/attention").await?, sentence, groups })
+    page(&AttentionPage {
+        frame: visit.frame(&app, "Attention", "/attention").await?,
+        sentence,
+        done: outbox::done(&Fields::of_query(&uri)),
+        causes: causes::groups(&app, &visit).await?,
+        may_act: visit.viewer.may_act(),
+        groups,
+    })
 }
 
 fn up_to(count: i64) -> String {

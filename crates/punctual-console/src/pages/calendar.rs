@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::{Span, civil::Date, tz::Offset};
+use punctual_engine::titles::Titled;
 use punctual_wire::reminders::Edge;
 use punctual_workflows::reminders::forecast::{self, Days, Item};
 
@@ -69,7 +70,6 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let found =
         forecast::forecast(&mut reader.conn(), &visit.viewer.by.reach(), &app.reminders, &kinds, span)
             .await?;
-    drop(reader);
     let mut days: BTreeMap<String, (u64, Vec<(String, Item)>)> = BTreeMap::new();
     for ((date, zone), day) in found.days {
         let entry = days.entry(date).or_default();
@@ -102,11 +102,19 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let chosen = Some(fields.text("day")).filter(|day| !day.is_empty()).map(|day| {
         let (count, mut items) = days.remove(day).unwrap_or_default();
         items.sort_by_key(|(_, item)| item.due_at);
+        (day, count, items)
+    });
+    let shown = chosen.iter().flat_map(|(_, _, items)| items);
+    let shown: Vec<Titled<'_>> =
+        shown.map(|(_, item)| Titled { kind: &item.workflow, key: &item.key }).collect();
+    let titles = app.engine.titles(&mut reader.conn(), &shown).await?;
+    drop(reader);
+    let chosen = chosen.map(|(day, count, items)| {
         let more = count.saturating_sub(items.len() as u64);
-        let items = items.into_iter().map(|(zone, item)| Listed {
+        let items = items.into_iter().zip(titles).map(|((zone, item), title)| Listed {
             due: visit.zone.when(item.due_at, now),
             note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
-            title: item.title,
+            title,
             key: item.key,
             zone,
         });

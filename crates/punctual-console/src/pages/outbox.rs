@@ -6,6 +6,8 @@ mod filter;
 pub(super) use act::done;
 pub(crate) use filter::STATES;
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::{
     Router,
@@ -18,16 +20,16 @@ use punctual_engine::{
     delivery_policy::blocked_channels::BlockedChannels,
     kpis::{INTERVAL, OutboxKpis},
 };
-use punctual_model::NotificationStatus;
+use punctual_model::{NotificationId, NotificationStatus};
 use punctual_store::{
-    lists,
-    notifications::{self, ListedNotification, Next, last_delivered},
+    StoreError, lists,
+    notifications::{self, ListedNotification, Next, Recipients, last_delivered},
 };
 
 use self::filter::Filter;
 use crate::{
     App, Shared,
-    answer::{Page, page},
+    answer::{Page, page, see_other},
     form::Fields,
     frame::{Frame, Visit},
     links,
@@ -100,6 +102,8 @@ struct Row {
     uncertain: bool,
     site: Option<String>,
     list: Option<String>,
+    /// The first address where it names some.
+    recipient: String,
     channel: String,
     reason: String,
     when: When,
@@ -109,11 +113,16 @@ struct Row {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let filter = Filter::read(&fields, &visit.zone);
+    if let Some(id) = known_id(&app, &visit, &filter).await? {
+        return see_other(&format!("/notifications/{id}"));
+    }
     let now = Visit::now(&app);
     let blocked = app.engine.blocked_channels().await?;
     let browse = filter.browse(blocked.stuck(), ROWS);
     let mut reader = app.engine.store.read_for_people().await?;
     let found = notifications::browse(&mut reader.conn(), &visit.viewer.by.reach(), &browse).await?;
+    let seqs = found.rows.iter().map(|row| row.seq).collect();
+    let recipients = notifications::recipients(&mut reader.conn(), seqs).await?;
     let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let last = last_delivered(&mut reader.conn()).await?;
     drop(reader);
@@ -129,7 +138,12 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         Next::Page(place) => Onward::Page(filter.at(place)),
         Next::Further(place) => Onward::Further(filter.at(place)),
     };
-    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &blocked)).collect();
+    let recipients: HashMap<i64, String> = recipients.into_iter().map(|to| (to.seq, named(&to))).collect();
+    let shown_row = |row: ListedNotification| {
+        let recipient = recipients.get(&row.seq).cloned().unwrap_or_default();
+        Row { recipient, ..shaped(row, &visit, now, &blocked) }
+    };
+    let rows: Vec<Row> = found.rows.into_iter().map(shown_row).collect();
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
@@ -144,6 +158,20 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows,
         filter,
     })
+}
+
+/// The message that a search names by its whole id, if the viewer may see it.
+async fn known_id(app: &App, visit: &Visit, filter: &Filter) -> Result<Option<NotificationId>, StoreError> {
+    let Ok(id) = filter.q.trim().parse::<NotificationId>() else { return Ok(None) };
+    let mut reader = app.engine.store.read_for_people().await?;
+    let row = notifications::by_id(&mut reader.conn(), &id.to_string()).await?;
+    Ok(row.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).map(|row| row.id))
+}
+
+/// `ada@x.example +2`.
+fn named(to: &Recipients) -> String {
+    let first = to.first.clone().unwrap_or_default();
+    if to.count > 1 { format!("{first} +{}", grouped(to.count - 1)) } else { first }
 }
 
 fn summary(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
@@ -241,6 +269,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &Bloc
         subject: row.subject,
         site: row.source_site,
         list: row.list_name,
+        recipient: String::new(),
         channel: row.channel.to_string(),
     }
 }

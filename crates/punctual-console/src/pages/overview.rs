@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::{Router, extract::State, routing::get};
 use jiff::Timestamp;
+use punctual_engine::titles::Titled;
 use punctual_store::{notifications, work};
 
 use super::{
@@ -55,7 +56,7 @@ struct TableRow {
 
 struct Upcoming {
     id: i64,
-    key: String,
+    title: String,
     due: When,
 }
 
@@ -131,9 +132,11 @@ async fn coming(
     let kinds = app.engine.kinds_of_interest();
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::coming(&mut reader.conn(), &kinds, &visit.viewer.by.reach(), None, 6).await?;
-    let upcoming = rows.into_iter().map(|row| {
+    let titled: Vec<Titled<'_>> = rows.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let titles = app.engine.titles(&mut reader.conn(), &titled).await?;
+    let upcoming = rows.into_iter().zip(titles).map(|(row, title)| {
         let due = Timestamp::from_microsecond(row.ready_at).unwrap_or_default();
-        Upcoming { id: row.id, key: row.key, due: visit.zone.when(due, now) }
+        Upcoming { id: row.id, title, due: visit.zone.when(due, now) }
     });
     Ok(upcoming.collect())
 }

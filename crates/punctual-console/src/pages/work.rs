@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
+use punctual_engine::titles::Titled;
 use punctual_store::work::{self, ListedWork, WorkList};
 
 use crate::{
@@ -44,6 +45,7 @@ struct Tab {
 
 struct Row {
     id: i64,
+    title: String,
     key: String,
     kind: String,
     pill: Pill,
@@ -95,9 +97,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     } else {
         String::new()
     };
-    drop(reader);
     let more = rows.len() > ROWS;
     rows.truncate(ROWS);
+    let titled: Vec<Titled<'_>> = rows.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let titles = app.engine.titles(&mut reader.conn(), &titled).await?;
+    drop(reader);
     let next = rows.last().filter(|_| more).map(|last| {
         let cursor =
             if list == "coming" { format!("{}.{}", last.ready_at, last.id) } else { last.id.to_string() };
@@ -113,7 +117,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         list,
         kind,
         kinds,
-        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        rows: rows.into_iter().zip(titles).map(|(row, title)| shaped(row, title, &visit, now)).collect(),
         next,
     })
 }
@@ -124,7 +128,7 @@ fn at_least(count: i64) -> String {
     format!("{}{more}", grouped(count))
 }
 
-fn shaped(row: ListedWork, visit: &Visit, now: Timestamp) -> Row {
+fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row {
     let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
     let mut reason = words::reason(row.reason_code.as_deref());
     if row.retry_count > 0 && row.status == "pending" {
@@ -140,6 +144,7 @@ fn shaped(row: ListedWork, visit: &Visit, now: Timestamp) -> Row {
         }),
         source: row.source_type.zip(row.source_id).map(|(kind, id)| format!("{kind}/{id}")),
         id: row.id,
+        title,
         key: row.key,
         kind: row.kind,
         reason,

@@ -8,7 +8,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_engine::operate::WorkAction;
+use punctual_engine::{operate::WorkAction, titles::Titled};
 use punctual_store::{
     audit,
     notifications::{self, NotificationRow},
@@ -44,6 +44,7 @@ pub fn routes() -> Router<Shared> {
 struct WorkRowPage {
     frame: Frame,
     done: Option<String>,
+    title: String,
     row: WorkRow,
     pill: Pill,
     sentence: String,
@@ -138,6 +139,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), &visit.viewer.by.reach(), row.id).await?;
     let sent = notifications::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), row.queued()).await?;
+    let titled: Vec<Titled<'_>> =
+        retries.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let repeated = app.engine.titles(&mut reader.conn(), &titled).await?;
+    let title = app.engine.title(&mut reader.conn(), &row.kind, &row.key).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?,
@@ -146,7 +151,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let may_act = visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref());
     let due = instant(row.due_at);
     page(&WorkRowPage {
-        frame: visit.frame(&app, &format!("Work {}", row.id), "/work").await?,
+        frame: visit.frame(&app, &title, "/work").await?,
+        title,
         done: done(&Fields::of_query(&uri)),
         pill: words::work(&row.status, row.on_hold),
         sentence: in_one_sentence(&row, &visit, now),
@@ -154,7 +160,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         due: visit.zone.exact(due),
         source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
         actions: if may_act { Action::of(&row) } else { Vec::new() },
-        timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
+        timeline: in_order(
+            happened(&row, &entries, retries.iter().zip(repeated), &sent, &visit.zone),
+            &visit.zone,
+        ),
         notifications: sent
             .into_iter()
             .map(|one| Sent {
@@ -184,10 +193,10 @@ fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     }
 }
 
-fn happened(
+fn happened<'r>(
     row: &WorkRow,
     entries: &[audit::AuditRow],
-    retries: &[WorkRow],
+    retries: impl Iterator<Item = (&'r WorkRow, String)>,
     sent: &[NotificationRow],
     zone: &Zone,
 ) -> Vec<Happened> {
@@ -214,9 +223,9 @@ fn happened(
             ..Happened::new(one.created_at, format!("Made a notification for {}", one.channel))
         });
     }
-    for again in retries {
+    for (again, title) in retries {
         all.push(Happened {
-            detail: again.key.clone(),
+            detail: title,
             link: Some(format!("/work/{}", again.id)),
             ..Happened::new(instant(again.created_at), "Repeated")
         });
@@ -256,9 +265,12 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     };
     let allowed =
         Action::of(&row).contains(&action) && visit.viewer.by.may_touch(row.business_unit.as_deref());
+    let mut reader = app.engine.store.read_for_people().await?;
+    let called = app.engine.title(&mut reader.conn(), &row.kind, &row.key).await?;
+    drop(reader);
     let item = Item {
         link: format!("/work/{}", row.id),
-        title: row.key.clone(),
+        title: called,
         note: words::reason(row.reason_code.as_deref()),
         pill: words::work(&row.status, row.on_hold),
     };

@@ -7,6 +7,7 @@ use punctual_wire::keys::Scope;
 use crate::client::{Client, attribute};
 
 on_both! {
+    parked_messages_are_repaired_by_their_cause;
     a_selection_is_confirmed_with_counts_and_then_retried;
     what_changed_meanwhile_is_left_alone;
     one_notification_is_discarded_with_its_reason;
@@ -186,4 +187,51 @@ async fn the_sandbox_s_clock_moves_and_what_is_due_runs(bed: TestBed) {
     assert_eq!(bed.now().duration_since(start).as_secs(), 5400);
     client.act("/sandbox/clock", &[("to", "day")]).await.leads_to("/");
     assert_eq!(bed.now().duration_since(start).as_secs(), 5400 + 86_400);
+}
+
+async fn parked_messages_are_repaired_by_their_cause(bed: TestBed) {
+    for list in ["cold-chain", "cold-chain", "night"] {
+        bed.accept_one(bed.message_to_list(list)).await;
+    }
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/attention").await;
+    assert!(
+        page.contains("No list cold-chain: 2 messages.") && page.contains("No list night: 1 message."),
+        "{page}"
+    );
+    assert!(page.contains("href=\"/attention/list?name=cold-chain\">Create list cold-chain"), "{page}");
+
+    // A wrong address is named beside its field, and what was typed stays.
+    let form = [("name", "cold-chain"), ("channel", "email:default"), ("targets", "a@b.example\nnone")];
+    let refused = client.act("/attention/list", &form).await;
+    assert!(refused.text.contains("class=\"fault\"") && refused.text.contains("none"), "{}", refused.text);
+    let form = [("name", "cold-chain"), ("channel", "memory:default"), ("targets", "a@b.example")];
+    client.act("/attention/list", &form).await.leads_to("/attention?done=listed.1.0");
+    let page = client.page("/attention?done=listed.1.0").await;
+    assert!(page.contains("List cold-chain was missing and exists now: 2 messages."), "{page}");
+
+    let cause = [("cause", "list-unknown"), ("about", "cold-chain")];
+    let plan = client.act("/attention/confirm", &cause).await.text;
+    assert!(plan.contains("Retry 2 messages?") && plan.contains("Retry 2 messages</button>"), "{plan}");
+    let up_to = attribute(&plan, "name=\"upTo\" value=\"");
+    // What is parked after the plan is not part of it.
+    bed.accept_one(bed.message_to_list("night")).await;
+    bed.tick().await;
+    let confirmed = [cause[0], cause[1], ("upTo", up_to.as_str()), ("reason", "the list is there")];
+    client.act("/attention/act", &confirmed).await.leads_to("/attention?done=retry.2.0");
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 2);
+    let page = client.page("/attention").await;
+    assert!(!page.contains("cold-chain") && page.contains("No list night: 2 messages."), "{page}");
+    let stale = [cause[0], cause[1], ("upTo", "x")];
+    client.act("/attention/act", &stale).await.refused(409, "stale_version");
+
+    // A viewer sees the cause and has no button; one of another unit sees nothing.
+    let viewer = client.with_key(&[Scope::Read], None).await;
+    assert!(!viewer.page("/attention").await.contains("action=\"/attention/confirm\""));
+    let other = client.with_key(&[Scope::Read, Scope::Operate], Some(&["nz"])).await;
+    assert!(!other.page("/attention").await.contains("No list night"));
+    let night = [("cause", "list-unknown"), ("about", "night"), ("upTo", "999999")];
+    other.act("/attention/act", &night).await.leads_to("/attention?done=retry.0.0");
 }

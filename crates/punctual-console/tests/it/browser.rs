@@ -342,6 +342,28 @@ fn the_keyboard_is_enough() {
         assert_eq!(subject, [stage.texts("td.subject a").await[1].clone()]);
         stage.browser.enter().await;
         stage.browser.until("location.pathname.startsWith('/notifications/')").await;
+        // The palette: what is typed, an arrow, Enter.
+        stage.open("/attention").await;
+        stage.browser.press_with_control("k").await;
+        stage.browser.until("document.querySelector('#palette').open").await;
+        stage.browser.until("document.querySelectorAll('#palette [role=option]').length > 10").await;
+        stage.browser.write("night shift").await;
+        let option = "document.querySelectorAll('#palette [role=option] .item-title')";
+        stage.browser.until(&format!("{option}.length === 1")).await;
+        stage.browser.picture("palette-1280-light").await;
+        stage.browser.enter().await;
+        stage.browser.until("location.pathname.startsWith('/notifications/')").await;
+        stage.browser.press_with_control("k").await;
+        stage.browser.until("document.activeElement.id === 'palette-q'").await;
+        stage.browser.write("s").await;
+        stage.browser.until("document.querySelectorAll('#palette [aria-selected=true]').length === 1").await;
+        stage.browser.press("ArrowDown").await;
+        stage
+            .browser
+            .until("document.querySelectorAll('#palette [role=option]')[1].ariaSelected === 'true'")
+            .await;
+        stage.browser.press("Escape").await;
+        stage.browser.until("!document.querySelector('#palette').open").await;
         // The first stop of Tab is the way past the navigation, and focus is always seen.
         stage.open("/attention").await;
         stage.browser.press("Tab").await;
@@ -384,6 +406,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("outbox", "/outbox"),
             ("outbox-filtered", "/outbox?status=parked&site=depot-2"),
             ("attention", "/attention"),
+            ("search", "/search?q=fre"),
             ("work", "/work"),
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),

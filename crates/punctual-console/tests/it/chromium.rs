@@ -229,17 +229,26 @@ impl Chromium {
             "Enter" => 13,
             "Escape" => 27,
             "Tab" => 9,
+            "ArrowDown" => 40,
             _ => 0,
         };
         let text = match key {
             "Enter" => "\r",
-            "Escape" | "Tab" => "",
+            "Escape" | "Tab" | "ArrowDown" => "",
             letter => letter,
         };
         let down = json!({ "type": "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", down).await;
         let up = json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", up).await;
+    }
+
+    /// Presses a letter with Ctrl held.
+    pub async fn press_with_control(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({ "type": kind, "key": key, "code": format!("Key{}", key.to_uppercase()), "modifiers": 2 });
+            self.call("Input.dispatchKeyEvent", event).await;
+        }
     }
 
     /// Presses Enter where it leads to another page.

@@ -10,6 +10,8 @@ on_both! {
     an_empty_outbox_teaches;
     filters_find_what_they_say;
     a_keyword_is_found_in_subjects_whatever_it_is;
+    recipients_errors_and_ids_are_found_too;
+    one_search_finds_pages_and_rows_without_script;
     pages_follow_each_other;
     stuck_rows_have_a_badge_and_a_list_of_their_own;
     rows_that_wait_say_why_and_are_not_stuck;
@@ -97,6 +99,44 @@ async fn a_keyword_is_found_in_subjects_whatever_it_is(bed: TestBed) {
     for none in ["%25%25", "_", "%5C"] {
         assert!(rows(&client.page(&format!("/outbox?q={none}")).await).is_empty(), "{none}");
     }
+}
+
+async fn recipients_errors_and_ids_are_found_too(bed: TestBed) {
+    let [delivered, parked, waiting] = three(&bed).await;
+    let client = Client::admin(&bed).await;
+    assert_eq!(rows(&client.page("/outbox?q=a@example").await), [parked.clone(), delivered.clone()]);
+    assert_eq!(rows(&client.page("/outbox?q=B@EXAMPLE.org").await), [waiting]);
+    assert_eq!(rows(&client.page("/outbox?q=no:such").await), [parked.clone()], "by the error");
+    client.get(&format!("/outbox?q={parked}")).await.leads_to(&format!("/notifications/{parked}"));
+    let page = client.page("/outbox").await;
+    assert!(page.contains(">To</th>") && page.contains("b@example.org"), "{page}");
+    // One to a list is found by the address it went to.
+    bed.list("ops", "memory:default", &["ann@b.example", "ben@b.example"]).await;
+    let told = bed.accept_one(bed.message_to_list("ops")).await;
+    bed.tick().await;
+    assert_eq!(rows(&client.page("/outbox?q=ann@b.example").await), [told]);
+    let mut three = bed.message("c@example.org");
+    three.audience = punctual_model::Audience::Targets(vec!["c@x".into(), "d@x".into(), "e@x".into()]);
+    bed.accept_one(three).await;
+    assert!(client.page("/outbox").await.contains("c@x +2"));
+}
+
+async fn one_search_finds_pages_and_rows_without_script(bed: TestBed) {
+    let [_, parked, _] = three(&bed).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/").await;
+    assert!(page.contains("action=\"/search\""), "{page}");
+    let found = client.page("/search?q=freezer").await;
+    assert!(found.contains(&format!("href=\"/notifications/{parked}\"")), "{found}");
+    assert!(client.page("/search?q=calen").await.contains("href=\"/calendar\""));
+    assert!(client.page("/search?q=create+rem").await.contains("href=\"/reminders/new\""));
+    let nothing = client.page("/search?q=%3Cscript%3E").await;
+    assert!(nothing.contains("No message, work, source, person or setting matches"), "{nothing}");
+    assert!(!nothing.contains("<script>"), "{nothing}");
+    assert!(nothing.contains("script&#62;") || nothing.contains("script&gt;"), "{nothing}");
+    let viewer = client.with_key(&[Scope::Read], Some(&["nz"])).await;
+    let found = viewer.page("/search?q=freezer").await;
+    assert!(!found.contains("/notifications/") && !found.contains("Create"), "{found}");
 }
 
 async fn pages_follow_each_other(bed: TestBed) {

@@ -33,6 +33,7 @@ impl Engine {
             id: chore.name,
             since: chore.since,
             link: "/work".to_owned(),
+            cause: None,
         });
         let mut all: Vec<Waiting> = repairs.collect();
         let overdue_before = earlier(self.clock.now(), self.config.stuck_after);
@@ -43,8 +44,9 @@ impl Engine {
             .filter_map(|row| Some((of_provider(&row.provider)?, row.last_run_at)))
             .collect();
         let failed = since_the_last_success(attention::failed_looks(conn).await?, &succeeded);
-        let looks = overdue.into_iter().chain(failed);
-        all.extend(looks.map(|row| waiting(Kind::Reconcile, format!("/work/{}", row.id), row)));
+        let mut looks: Vec<WaitingRow> = overdue.into_iter().chain(failed).collect();
+        self.give_titles(conn, looks.iter_mut(), None).await?;
+        all.extend(looks.into_iter().map(|row| waiting(Kind::Reconcile, format!("/work/{}", row.id), row)));
         Ok(all)
     }
 
@@ -71,6 +73,7 @@ impl Engine {
             reason,
             since,
             link: "/outbox".to_owned(),
+            cause: None,
         };
         let last = purge::last(conn).await?;
         let held_back = last.and_then(|last| {

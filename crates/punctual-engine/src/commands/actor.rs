@@ -58,6 +58,11 @@ impl Actor {
         &self.name
     }
 
+    /// The reason they gave.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
     /// Whose rows they reach.
     pub fn reach(&self) -> Reach {
         Reach::limited_to(self.units.clone())

@@ -8,14 +8,15 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, Effect, NoRow, ReasonCode};
+use punctual_model::{Decided, Decision, Effect, KeyParts, NoRow, ReasonCode};
 use punctual_store::{Conn, StoreError, Tx};
 
 use crate::{
     Engine, EngineError,
     confine::panic_message,
     workflow::{
-        Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, WritesRows,
+        Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Titles,
+        WritesRows,
     },
 };
 
@@ -91,6 +92,27 @@ pub(crate) trait Following: Send + Sync {
         works: &'a [SettledWork],
         now: Timestamp,
     ) -> BoxFuture<'a, Result<FollowedBatch, StoreError>>;
+}
+
+/// [`Titles`].
+pub(crate) trait Titling: Send + Sync {
+    fn titles<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        now: Timestamp,
+        keys: &'a [KeyParts],
+    ) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>>;
+}
+
+impl<W: Titles> Titling for W {
+    fn titles<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        now: Timestamp,
+        keys: &'a [KeyParts],
+    ) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>> {
+        Box::pin(Titles::titles(self, conn, now, keys))
+    }
 }
 
 /// [`Maintains`].

@@ -7,7 +7,7 @@ use std::sync::{
 
 use jiff::Timestamp;
 use punctual_engine::{
-    Actor, Claimed, Decide, Engine, EngineError, Maintains, Registration, Workflow, attention::Kind,
+    Actor, Claimed, Decide, Engine, EngineError, Maintains, Registration, Titles, Workflow, attention::Kind,
 };
 use punctual_model::{AuditAction, Decided, Decision, Reach, ReasonCode, WorkKey};
 use punctual_store::{audit::Entry, reminders::reconciliations};
@@ -62,6 +62,8 @@ async fn work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it(bed
 
 /// A workflow whose repair fails while it is told to.
 struct Repairs(Arc<AtomicBool>);
+
+impl Titles for Repairs {}
 
 impl Workflow for Repairs {
     fn kind(&self) -> &'static str {

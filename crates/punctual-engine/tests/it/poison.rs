@@ -1,6 +1,6 @@
 //! R10: a poison row harms only itself.
 
-use punctual_engine::{Claimed, Decide, Loads, Registration, Workflow};
+use punctual_engine::{Claimed, Decide, Loads, Registration, Titles, Workflow};
 use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_store::{Conn, StoreError};
 use punctual_testkit::{
@@ -108,6 +108,8 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
 
 /// A workflow whose reading fails for one row of the batch: the row of the key `bad:1` panics, that of `bad:2` returns an error.
 struct BadLoad;
+
+impl Titles for BadLoad {}
 
 impl Workflow for BadLoad {
     fn kind(&self) -> &'static str {

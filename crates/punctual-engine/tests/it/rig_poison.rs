@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Loads, Registration, Workflow};
+use punctual_engine::{Claimed, Decide, Loads, Registration, Titles, Workflow};
 use punctual_model::{
     Audience, Decided, Decision, NewNotification, NewWork, NotificationId, Outgoing, ReasonCode,
 };
@@ -167,6 +167,8 @@ fn decision(key: &str) -> Decision {
 
 /// A workflow whose reading panics for the whole batch where a bad row is in it.
 struct Reads;
+
+impl Titles for Reads {}
 
 impl Workflow for Reads {
     fn kind(&self) -> &'static str {

@@ -35,6 +35,20 @@ pub enum KeyParts {
         trigger_key: String,
         occurrence: Date,
     },
+    /// The place of a reminder whose key would be too long.
+    ReminderTooLong {
+        setting: String,
+        digest: String,
+    },
+    ReminderChange {
+        of: String,
+        id: String,
+        mark: String,
+    },
+    Reconcile {
+        provider: String,
+        at: Timestamp,
+    },
     ReportScheduled {
         guid: String,
         period_start: Timestamp,
@@ -53,6 +67,10 @@ pub enum KeyParts {
     Operations {
         rule_id: String,
         occurrence: String,
+    },
+    Digest {
+        person: String,
+        local_date: String,
     },
     Message {
         id: String,
@@ -114,6 +132,15 @@ impl WorkKey {
                 target_date: date(5)?,
                 offset_days: number(6)?,
             },
+            ["reminder", _, "too-long", _] => {
+                KeyParts::ReminderTooLong { setting: text(1)?, digest: text(3)? }
+            }
+            ["reminder-change", _, _, _] => {
+                KeyParts::ReminderChange { of: text(1)?, id: text(2)?, mark: text(3)? }
+            }
+            ["reconcile", _, instant] => {
+                KeyParts::Reconcile { provider: text(1)?, at: parse_compact(instant)? }
+            }
             ["report-subscription", _, "scheduled", instant] => {
                 KeyParts::ReportScheduled { guid: text(1)?, period_start: parse_compact(instant)? }
             }
@@ -123,6 +150,7 @@ impl WorkKey {
             ["survey", _, "send", _] => KeyParts::SurveySend { public_id: text(1)?, ordinal: number(3)? },
             ["survey", _, "expire"] => KeyParts::SurveyExpire { public_id: text(1)? },
             ["operations", _, _] => KeyParts::Operations { rule_id: text(1)?, occurrence: text(2)? },
+            ["digest", _, _] => KeyParts::Digest { person: text(1)?, local_date: text(2)? },
             ["message", _] => KeyParts::Message { id: text(1)? },
             ["schedule", _] => KeyParts::Schedule { key: text(1)? },
             _ => {
@@ -163,11 +191,15 @@ impl KeyParts {
             Self::ReminderRecurring { setting, source_type, source, trigger_key, occurrence } => {
                 WorkKey::reminder_recurring(setting, source_type, source, trigger_key, *occurrence)
             }
+            Self::ReminderTooLong { setting, digest } => WorkKey::reminder_too_long(setting, digest),
+            Self::ReminderChange { of, id, mark } => WorkKey::reminder_change(of, id, mark),
+            Self::Reconcile { provider, at } => WorkKey::reconcile(provider, *at),
             Self::ReportScheduled { guid, period_start } => WorkKey::report_scheduled(guid, *period_start),
             Self::ReportManual { guid, manual_run } => WorkKey::report_manual(guid, manual_run),
             Self::SurveySend { public_id, ordinal } => WorkKey::survey_send(public_id, *ordinal),
             Self::SurveyExpire { public_id } => WorkKey::survey_expire(public_id),
             Self::Operations { rule_id, occurrence } => WorkKey::operations(rule_id, occurrence),
+            Self::Digest { person, local_date } => WorkKey::digest(person, local_date),
             Self::Message { id } => WorkKey::message(id),
             Self::Schedule { key } => WorkKey::schedule(key),
             Self::SupportRetry { of, n } => WorkKey::support_retry(of, *n),

@@ -195,7 +195,7 @@ impl Dice {
     }
 
     fn parts(&mut self) -> KeyParts {
-        match self.roll(11) {
+        match self.roll(15) {
             0 => KeyParts::ReminderDate {
                 setting: self.part(),
                 source_type: self.part(),
@@ -231,6 +231,13 @@ impl Dice {
             7 => KeyParts::Operations { rule_id: self.part(), occurrence: self.part() },
             8 => KeyParts::Message { id: self.part() },
             9 => KeyParts::Schedule { key: self.part() },
+            10 => KeyParts::ReminderTooLong { setting: self.part(), digest: self.part() },
+            11 => KeyParts::ReminderChange { of: self.part(), id: self.part(), mark: self.part() },
+            12 => {
+                let at = Timestamp::from_millisecond(self.roll(8) as i64 * 500).unwrap();
+                KeyParts::Reconcile { provider: self.part(), at }
+            }
+            13 => KeyParts::Digest { person: self.part(), local_date: self.part() },
             _ => {
                 let of = self.parts().to_key().unwrap().unwrap();
                 KeyParts::SupportRetry { of, n: self.number() }

@@ -66,7 +66,7 @@ pub struct Browse {
     pub live: bool,
     /// Only what is stuck.
     pub stuck: Option<Stuck>,
-    /// A keyword in the subject.
+    /// A keyword in the subject, the error or the recipients; or a whole id or address.
     pub q: Option<String>,
     pub before: Option<Place>,
     pub limit: usize,
@@ -105,7 +105,13 @@ const FILTER: &str = concat!(
       AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND ",
     stuck!("$11", "$15"),
     "))
-      AND ($12 IS NULL OR {sqlite ilike($12, subject)}{postgres subject ILIKE $12 ESCAPE '\\'})
+      AND ($12 IS NULL
+          OR {sqlite ilike($12, subject)}{postgres subject ILIKE $12 ESCAPE '\\'}
+          OR {sqlite ilike($12, last_error)}{postgres last_error ILIKE $12 ESCAPE '\\'}
+          OR {sqlite ilike($12, SUBSTR(targets, 1, 1000))}{postgres SUBSTR(targets, 1, 1000) ILIKE $12 ESCAPE '\\'}
+          OR id = LOWER($16)
+          OR seq IN (SELECT a.notification_seq FROM attempts AS a WHERE a.target IN ($16, LOWER($16))
+                     ORDER BY a.notification_seq DESC LIMIT 1000))
       AND {reach $13 business_unit}"
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
@@ -259,10 +265,11 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
         b.created_from,
         b.created_to,
         stuck_before,
-        b.q.map(|word| contains_pattern(&word)),
+        b.q.as_deref().map(contains_pattern),
         reach,
         limit,
         held_back,
+        b.q.map(|word| word.trim().to_owned()),
     ];
     let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;
     let more = rows.len() > browse.limit;
@@ -314,6 +321,27 @@ async fn horizon_of(
     conn.fetch_optional(sql, bound).await
 }
 
+/// The first of those whom a notification is for, and how many there are.
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
+pub struct Recipients {
+    pub seq: i64,
+    pub first: Option<String>,
+    pub count: i64,
+}
+
+const RECIPIENTS: Sql = sql!(
+    "notifications.recipients", as Recipients,
+    "SELECT seq, {sqlite targets ->> 0}{postgres targets::json ->> 0} AS first,
+         {sqlite json_array_length(targets)}{postgres CAST(json_array_length(targets::json) AS BIGINT)} AS count
+     FROM notifications WHERE seq IN ({ints $1}) AND targets IS NOT NULL",
+);
+
+/// Whom these notifications are for, where they name addresses and no list.
+#[boxed]
+pub async fn recipients(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<Recipients>> {
+    conn.fetch_all(&RECIPIENTS, args![seqs]).await
+}
+
 crate::db::statements![
     BY_ARRIVAL,
     BY_SITE,
@@ -325,5 +353,6 @@ crate::db::statements![
     PARKED_HORIZON,
     SET_ASIDE_HORIZON,
     LIVE_HORIZON,
-    ENDED_HORIZON
+    ENDED_HORIZON,
+    RECIPIENTS
 ];

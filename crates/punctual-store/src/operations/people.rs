@@ -1,6 +1,6 @@
 //! People who may be notified of events and tasks.
 
-use std::slice;
+use std::{collections::HashMap, slice};
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -73,6 +73,24 @@ pub async fn named(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Named<Person
     Ok(Named::new(rows, |row: &PersonRow| Some(row.id.clone())))
 }
 
+#[derive(Record)]
+struct PersonName {
+    id: String,
+    name: String,
+}
+
+const NAMES: Sql = sql!(
+    "operations_people.names", as PersonName,
+    "SELECT {columns} FROM operations_people WHERE id = {any $1}",
+);
+
+/// The names of these people, for titles of what is about them.
+#[boxed]
+pub async fn names(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<HashMap<String, String>> {
+    let rows: Vec<PersonName> = conn.fetch_all(&NAMES, args![distinct(ids)]).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+}
+
 const BY_EMAILS: Sql = sql!(
     "operations_people.by_emails", as PersonRow,
     "SELECT {columns}
@@ -125,4 +143,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, GET, BY_IDS, BY_EMAILS, AT_EMAILS, PAGE, DELETE];
+crate::db::statements![PUT, GET, BY_IDS, NAMES, BY_EMAILS, AT_EMAILS, PAGE, DELETE];

@@ -183,7 +183,7 @@ async fn what_waits_is_found_among_many_finished_rows(bed: TestBed) {
     ];
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
-    let waiting = attention::parked(&mut reader.conn(), &Reach::Everything, 10).await.unwrap();
+    let waiting = attention::causes::parked(&mut reader.conn(), &Reach::Everything, 10).await.unwrap();
     assert_eq!(
         waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
         ["00000000-0000-4000-8000-000000000010"]

@@ -77,6 +77,8 @@ pub struct ForecastItem {
     pub key: String,
     /// When it will be sent, with what quiet hours do to it.
     pub due_at: Timestamp,
+    /// What it is about, for people.
+    #[schema(example = "First aid certificate, document 103: 7 days before 14 May")]
     pub title: String,
     /// `message`, `expiry`, `run` or `shadow`.
     #[schema(example = "message")]

@@ -3,7 +3,7 @@
 use punctual_boxed::boxed;
 use punctual_engine::{
     CommandError, Engine,
-    commands::{NewChannel, NewList, NewTemplate, TemplateVariant},
+    commands::{NewChannel, NewList, NewTemplate, Seen, TemplateVariant},
 };
 use punctual_model::Fault;
 use punctual_store::{
@@ -107,7 +107,7 @@ pub(super) async fn save(
             let BusinessUnitRequest { name, time_zone } =
                 BusinessUnitRequest::read(value, "").map_err(unreadable)?;
             let new = NewUnit { id: id.to_owned(), name, time_zone };
-            let (_, saved) = business_units::save_in(tx, engine, by, new).await?;
+            let (_, saved) = business_units::save_in(tx, engine, by, Seen::Anything, new).await?;
             after.units.push(saved);
         }
         DefinitionKind::Template => {
@@ -115,16 +115,16 @@ pub(super) async fn save(
                 TemplateRequest::read(value, "").map_err(unreadable)?;
             let variants = variants.into_iter().map(|(locale, one)| (locale, texts(one))).collect();
             let new = NewTemplate { name: id.to_owned(), default_locale, variants };
-            engine.save_template_in(tx, by, new).await?;
+            engine.save_template_in(tx, by, Seen::Anything, new).await?;
         }
         DefinitionKind::Channel => {
-            engine.save_channel_in(tx, by, new_channel(id, value, before)?).await?;
+            engine.save_channel_in(tx, by, Seen::Anything, new_channel(id, value, before)?).await?;
         }
         DefinitionKind::List => {
             let ListRequest { kind, targets, channel, business_unit } =
                 ListRequest::read(value, "").map_err(unreadable)?;
             let new = NewList { name: id.to_owned(), kind, channel, targets, business_unit };
-            let (saved, moved_from) = engine.save_list_in(tx, by, new).await?;
+            let (saved, moved_from) = engine.save_list_in(tx, by, Seen::Anything, new).await?;
             after.lists.push((saved.row, moved_from));
         }
         DefinitionKind::Subscriber => {
@@ -133,7 +133,7 @@ pub(super) async fn save(
             let (settings, retry) = (given_settings(settings, before)?, retry.as_ref().map(as_json));
             let key = id.to_owned();
             let new = NewSubscriber { key, adapter, settings, events, filter, retry, active };
-            subscribers::save_in(tx, engine, by, new).await?;
+            subscribers::save_in(tx, engine, by, Seen::Anything, new).await?;
         }
         DefinitionKind::DeliveryPolicy => {
             let policy = DeliveryPolicy::read(value, "").map_err(unreadable)?;

@@ -92,9 +92,10 @@ pub struct Day {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub key: String,
+    /// The kind of its work row.
+    pub workflow: String,
     /// When it will be sent.
     pub due_at: Timestamp,
-    pub title: String,
     /// Where that is not when it is due.
     pub reason: Option<ReasonCode>,
     /// How many addresses it goes to, where that is known beforehand.
@@ -197,16 +198,16 @@ pub async fn forecast(
             } else if kind == reports::KIND {
                 for run in reports::forecast::expected(conn, reach, &rows, span.now, span.end()).await? {
                     let zone = Zone::named(Some(&run.time_zone));
-                    let reports::forecast::Expected { key, at, title, reason, recipients, is_shadow, .. } =
-                        run;
+                    let reports::forecast::Expected { key, at, reason, recipients, is_shadow, .. } = run;
                     let entry = if is_shadow { Entry::Shadow } else { Entry::Run };
-                    let item = Item { key, due_at: at, title, reason, recipients, kind: entry };
+                    let workflow = kind.clone();
+                    let item = Item { key, workflow, due_at: at, reason, recipients, kind: entry };
                     forecast.add(kind, &zone, span, item);
                 }
             } else {
                 for row in &rows {
                     let zone = Zone::named(row.time_zone.as_deref());
-                    forecast.add(kind, &zone, span, item(row, row.key.clone())?);
+                    forecast.add(kind, &zone, span, item(row)?);
                 }
             }
             if looked_at >= MOST {
@@ -227,11 +228,11 @@ enum Pass {
     From(i64),
 }
 
-fn item(row: &WorkRow, title: String) -> Result<Item, StoreError> {
+fn item(row: &WorkRow) -> Result<Item, StoreError> {
     Ok(Item {
         key: row.key.clone(),
+        workflow: row.kind.clone(),
         due_at: work::instant(row.ready_at)?,
-        title,
         reason: None,
         recipients: 0,
         kind: Entry::of(row),
@@ -275,9 +276,8 @@ async fn reminders(
         if invalid(providers, &case).is_some() {
             continue;
         }
-        let title = format!("{}: {}/{}", setting.name, place.0, place.1);
         let recipients = audiences.count(providers, &case);
-        let mut first = Item { recipients, ..item(row, title.clone())? };
+        let mut first = Item { recipients, ..item(row)? };
         let policy = delivery::named(providers, &setting.definition);
         let later = |item: &mut Item| {
             if let Some(until) = policy.and_then(|policy| policy.waits_until(&case, item.due_at)) {
@@ -293,7 +293,8 @@ async fn reminders(
             at = next.due_at;
             let key = WorkKey::as_str(&next.key).to_owned();
             let kind = Entry::Message;
-            let mut item = Item { key, due_at: at, title: title.clone(), reason: None, recipients, kind };
+            let mut item =
+                Item { key, workflow: KIND.to_owned(), due_at: at, reason: None, recipients, kind };
             later(&mut item);
             forecast.add(KIND, &zone, span, item);
         }

@@ -11,7 +11,7 @@ use super::providers::{Candidate, Case, ImmediateProvider, placed};
 pub const NOTIFICATION_KIND: &str = "immediate";
 
 /// The replacement for a metric in its key.
-const METRIC: &str = "immediate";
+pub(super) const METRIC: &str = "immediate";
 
 /// Sends a message when the first state of a source arrives.
 pub struct FirstState;

@@ -25,7 +25,6 @@ pub struct Expected {
     pub key: String,
     pub at: Timestamp,
     pub time_zone: String,
-    pub title: String,
     /// What will be done about it, where its moment has passed.
     pub reason: Option<ReasonCode>,
     pub recipients: u64,
@@ -80,7 +79,6 @@ pub async fn expected(
             key,
             at,
             time_zone: subscription.cadence.zone_name.clone(),
-            title: subscription.name.clone(),
             reason,
             recipients,
         };

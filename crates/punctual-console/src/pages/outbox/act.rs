@@ -157,6 +157,7 @@ pub fn done(fields: &Fields) -> Option<String> {
         "release" => format!("{} released.", work_rows()),
         "repeat" => format!("Retrying {}.", work_rows()),
         "cancel" => format!("{} cancelled.", work_rows()),
+        "listed" => "The list exists now. Its messages can be retried.".to_owned(),
         _ => return None,
     };
     if left > 0 {
