@@ -22,10 +22,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events, forecast,
-    health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
-    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, search, secrets, sites,
-    sources, subscribers, suppressions, surveys, templates, users, work,
+    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events,
+    forecast, health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
+    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, search, secrets,
+    sites, sources, subscribers, suppressions, surveys, templates, users, work,
 };
 
 #[derive(utoipa::OpenApi)]

@@ -14,7 +14,10 @@ pub mod nats;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use punctual_model::{AboutAdapter, Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, Setting, SettingsFault, adapter_settings::Section};
+use punctual_model::{
+    AboutAdapter, Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, Setting, SettingsFault,
+    adapter_settings::Section,
+};
 use serde_json::Value;
 
 use crate::{
@@ -31,10 +34,15 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 const LINGER: Duration = Duration::from_millis(10);
 /// Messages at once, unless the settings say another number.
 const BATCH: u64 = 100;
-const BATCH_SETTING: Setting =
-    Setting::number("batch", "Batch", "how many messages are taken at once; one commit for all of them", 1, 1_000)
-        .usually("100")
-        .section(Section::Advanced);
+const BATCH_SETTING: Setting = Setting::number(
+    "batch",
+    "Batch",
+    "how many messages are taken at once; one commit for all of them",
+    1,
+    1_000,
+)
+.usually("100")
+.section(Section::Advanced);
 
 /// The headers of a dead letter.
 const CODE: &str = "punctual-code";
@@ -141,10 +149,7 @@ async fn answered<T, E: Into<FeedFault>>(asked: impl Future<Output = Result<T, E
 
 /// Where messages are read and where dead letters go, which must not be the same.
 #[cfg(any(feature = "amqp", feature = "amqp1"))]
-fn two_places(
-    reader: &mut Reader<'_>,
-    [from, to]: [&'static str; 2],
-) -> (Option<String>, Option<String>) {
+fn two_places(reader: &mut Reader<'_>, [from, to]: [&'static str; 2]) -> (Option<String>, Option<String>) {
     let read = reader.text(from).and_then(|_| reader.broker_name(from));
     let dead = reader.text(to).and_then(|_| reader.broker_name(to));
     if read.is_some() && read == dead {

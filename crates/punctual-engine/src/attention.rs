@@ -73,7 +73,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use punctual_model::{
-    AboutAdapter, Adapter, Channel, Consumer, ConsumerAdapter, DeadLetter, DuplicateKey, Received, Registry, SettingsFault,
+    AboutAdapter, Adapter, Channel, Consumer, ConsumerAdapter, DeadLetter, DuplicateKey, Received, Registry,
+    SettingsFault,
 };
 use punctual_store::consumers::ConsumerRow;
 use serde_json::Value;

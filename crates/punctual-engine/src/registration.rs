@@ -13,7 +13,8 @@ use std::sync::Arc;
 use punctual_model::NoRow;
 
 use crate::workflow::{
-    Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, Titles, WatchesAttempts, Workflow, WritesRows,
+    Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, Titles, WatchesAttempts, Workflow,
+    WritesRows,
 };
 use erased::{Follower, Loader, NothingToWrite, Preparer, Writer};
 

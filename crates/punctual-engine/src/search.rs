@@ -91,7 +91,7 @@ impl Engine {
         let exact = search.work_exactly(&mut conn, keys).await?;
         // `document/103` and `document 103` name one source, `103` may be of any type.
         let named = text.split_once(['/', ' ']).filter(|(kind, id)| !kind.is_empty() && !id.is_empty());
-        let types = sources::types(&mut conn).await?;
+        let types = sources::types(&mut conn, reach).await?;
         let of_any = search.sources_of(&mut conn, types, text).await?;
         hits.add(HitKind::Source, of_any, true);
         if let Some((kind, id)) = named {

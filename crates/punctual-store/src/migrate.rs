@@ -66,7 +66,6 @@ const STEPS: &[Step] = &[
     step!(38, "0038_attachments"),
     step!(39, "0039_template_versions"),
     step!(41, "0041_consumers"),
-    step!(43, "0043_attempts_by_target"),
 ];
 
 /// The newest step of the pipeline's schema.

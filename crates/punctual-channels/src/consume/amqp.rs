@@ -17,10 +17,12 @@ use lapin::{
     types::{AMQPValue, FieldTable},
     uri::AMQPUri,
 };
-use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, ReasonCode, Received, Settled};
+use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, ReasonCode, Received, Setting, Settled};
 use tokio_util::sync::DropGuard;
 
-use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
+use super::{
+    BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places,
+};
 use crate::{
     amqp::{
         PERSISTENT,
@@ -47,8 +49,12 @@ static ABOUT: AboutAdapter = AboutAdapter {
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://rabbit.example.com/vhost").required(),
         Setting::text("queue", "Queue", "where events are, such as orders").required(),
-        Setting::text("deadLetterQueue", "Dead letters", "where what is refused goes, such as orders-refused")
-            .required(),
+        Setting::text(
+            "deadLetterQueue",
+            "Dead letters",
+            "where what is refused goes, such as orders-refused",
+        )
+        .required(),
         BATCH_SETTING,
         USERNAME,
         PASSWORD,

@@ -18,10 +18,14 @@ use fe2o3_amqp::{
 };
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, Received, Secret, Settled, adapter_settings::Section};
+use punctual_model::{
+    AboutAdapter, DeadLetter, Feed, FeedFault, Received, Secret, Setting, Settled, adapter_settings::Section,
+};
 use tokio_util::sync::DropGuard;
 
-use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
+use super::{
+    BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places,
+};
 use crate::{
     amqp1::{
         IDLE,
@@ -44,8 +48,12 @@ static ABOUT: AboutAdapter = AboutAdapter {
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://bus.servicebus.windows.net").required(),
         Setting::text("address", "Address", "where events are, such as orders").required(),
-        Setting::text("deadLetterAddress", "Dead letters", "where what is refused goes, such as orders-refused")
-            .required(),
+        Setting::text(
+            "deadLetterAddress",
+            "Dead letters",
+            "where what is refused goes, such as orders-refused",
+        )
+        .required(),
         Setting::text("virtualHost", "Virtual host", "the virtual host, as RabbitMQ has them")
             .section(Section::Advanced),
         BATCH_SETTING,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_nats::{Client, HeaderMap, Message, Request, Subscriber, connection::State};
 use futures_util::{StreamExt, future::BoxFuture};
-use punctual_model::{AboutAdapter, Setting, DeadLetter, Feed, FeedFault, Received, Settled};
+use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, Received, Setting, Settled};
 use serde_json::json;
 
 use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason};
@@ -40,7 +40,11 @@ static ABOUT: AboutAdapter = AboutAdapter {
         Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
         Setting::text("stream", "Stream", "the stream with the events, such as ORDERS").required(),
         Setting::text("durable", "Durable consumer", "its name at the server").usually(DURABLE),
-        Setting::text("subject", "Subject", "which messages of the stream are meant; all of them where it is missing"),
+        Setting::text(
+            "subject",
+            "Subject",
+            "which messages of the stream are meant; all of them where it is missing",
+        ),
         Setting::text(
             "deadLetterSubject",
             "Dead letters",

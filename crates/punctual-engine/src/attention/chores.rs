@@ -60,6 +60,7 @@ impl Engine {
             id: chore.name,
             since: chore.since,
             link: "/audit".to_owned(),
+            cause: None,
         });
         Ok(waiting.collect())
     }

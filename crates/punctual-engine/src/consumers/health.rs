@@ -143,6 +143,7 @@ impl Engine {
                 reason,
                 since: health.since,
                 link: "/consumers".to_owned(),
+                cause: None,
             })
         };
         Ok(self.consumers_with_health(conn).await?.into_iter().filter_map(waiting).collect())

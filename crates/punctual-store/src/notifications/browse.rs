@@ -110,8 +110,8 @@ const FILTER: &str = concat!(
           OR {sqlite ilike($12, last_error)}{postgres last_error ILIKE $12 ESCAPE '\\'}
           OR {sqlite ilike($12, SUBSTR(targets, 1, 1000))}{postgres SUBSTR(targets, 1, 1000) ILIKE $12 ESCAPE '\\'}
           OR id = LOWER($16)
-          OR seq IN (SELECT a.notification_seq FROM attempts AS a WHERE a.target IN ($16, LOWER($16))
-                     ORDER BY a.notification_seq DESC LIMIT 1000))
+          OR EXISTS (SELECT 1 FROM attempts AS a
+                     WHERE a.notification_seq = notifications.seq AND a.target IN ($16, LOWER($16))))
       AND {reach $13 business_unit}"
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
