@@ -6,7 +6,7 @@ use axum::{
 };
 use punctual_engine::{CommandError, EngineError, SecretsError};
 use punctual_model::{
-    Fault, NotificationStatus, WorkStatus,
+    Fault, NotificationStatus, WorkStatus, chain,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::StoreError;
@@ -204,16 +204,4 @@ fn actions_of(subject: &str, state: &str) -> Vec<&'static str> {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// An error with all its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -6,7 +6,7 @@ use axum::{
     response::{Html, IntoResponse, Response},
 };
 use punctual_engine::{CommandError, EngineError};
-use punctual_model::Fault;
+use punctual_model::{Fault, chain};
 use punctual_store::StoreError;
 use punctual_wire::{Code, FieldError, Problem};
 
@@ -116,9 +116,4 @@ impl From<EngineError> for Refusal {
             }
         }
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

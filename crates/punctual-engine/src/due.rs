@@ -21,6 +21,7 @@ use punctual_store::{
 use crate::{Claimed, Engine, EngineError, Registration, confine::guarded, delivery::HandOver};
 
 pub(crate) use marks::Marks;
+pub(crate) use punctual_model::chain;
 pub(crate) use recover::Deciding;
 
 /// What one tick of the due stage did.
@@ -167,16 +168,4 @@ impl Engine {
             self.metrics.lateness(now.as_microsecond() - row.ready_at);
         }
     }
-}
-
-/// An error with its causes, on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

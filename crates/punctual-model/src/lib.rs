@@ -6,6 +6,7 @@
 pub mod address;
 pub mod attachment;
 pub mod audit_action;
+pub mod causes;
 pub mod channel;
 pub mod clock;
 pub mod decision;
@@ -40,6 +41,7 @@ pub mod table;
 
 pub use address::Targets;
 pub use audit_action::AuditAction;
+pub use causes::chain;
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 pub use clock::{Clock, Discipline, Doubt, ManualClock, Random, Reference, Sample};
 pub use decision::{Arrival, Cause, Decided, Decision, Effect, Followed, NewWork, NoRow, Trigger};

@@ -26,7 +26,7 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use punctual_model::{Clock, Random};
+use punctual_model::{Clock, Random, chain};
 use punctual_store::{
     Faults, Store, StoreError, StoreOptions,
     site_buffer::{self, events, outgoing},
@@ -179,16 +179,4 @@ impl std::ops::Deref for Agent {
 
 fn age_seconds(now: Timestamp, micros: i64) -> i64 {
     (now.as_microsecond() - micros).max(0) / 1_000_000
-}
-
-/// An error with all its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger, chain};
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
@@ -240,16 +240,4 @@ fn is_orphan(row: &Expected) -> bool {
         }
         Some(_) => false,
     }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

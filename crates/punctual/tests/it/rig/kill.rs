@@ -19,22 +19,23 @@ const IN_A_ROUND: u64 = 25;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_kill_r04_r11_nothing_acknowledged_is_lost_on_sqlite() {
     let mut rig = Rig::new("kill", "sqlite", 10, 10_000);
+    let points = walked(&Place::sqlite()).await;
     while let Some(round) = rig.next_round() {
-        rig.judged(round, &storm(Place::sqlite(), round).await);
+        rig.judged(round, &storm(Place::sqlite(), &points, round).await);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_kill_r04_r11_nothing_acknowledged_is_lost_on_postgres() {
     let mut rig = Rig::new("kill", "postgres", 10, 2_000);
+    let points = walked(&Place::postgres().await).await;
     while let Some(round) = rig.next_round() {
-        rig.judged(round, &storm(Place::postgres().await, round).await);
+        rig.judged(round, &storm(Place::postgres().await, &points, round).await);
     }
 }
 
-async fn storm(place: Place, round: Round) -> Outcome {
+async fn storm(place: Place, points: &[String], round: Round) -> Outcome {
     let mut chance = Chance::new(round.seed);
-    let points = walked(&place).await;
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
@@ -46,7 +47,7 @@ async fn storm(place: Place, round: Round) -> Outcome {
         } else {
             server.kill();
             let side = if chance.below(2) == 0 { "before" } else { "after" };
-            let point = format!("{side}:{}:{}", chance.pick(&points), chance.below(30));
+            let point = format!("{side}:{}:{}", chance.pick(points), chance.below(30));
             ended_at(&place, &scene, &point).await
         };
         scene.injected(kind);
