@@ -8,6 +8,7 @@ use std::{io::Read, path::PathBuf, process::ExitCode};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use punctual_wire::csv;
 use serde_json::{Map, Value, json};
 
 use crate::remote::{Remote, RemoteArgs};
