@@ -78,6 +78,7 @@ struct Browser {
 
 impl Browser {
     fn new(issuer: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().redirect(Policy::none()).no_proxy().build().unwrap();
         Self { http, issuer: issuer.to_owned(), cookies: BTreeMap::new() }
     }
