@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     sync::Arc,
 };
 
@@ -29,6 +29,8 @@ on_both! {
 /// A provider in a process of its own, which ends with this.
 struct Provider {
     process: Child,
+    /// It writes warnings there later, and would end if nobody had the other end.
+    _output: BufReader<ChildStdout>,
     issuer: String,
     now: Timestamp,
 }
@@ -60,12 +62,13 @@ impl Provider {
             .spawn()
             .expect("`cargo xtask test` brings Node.js");
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
             panic!("the provider of xtask/node did not start; `cargo xtask test` installs it: {line:?}")
         });
         let text = |name: &str| said[name].as_str().unwrap().to_owned();
-        Self { process, issuer: text("issuer"), now: text("now").parse().unwrap() }
+        Self { process, _output: output, issuer: text("issuer"), now: text("now").parse().unwrap() }
     }
 }
 
@@ -78,6 +81,7 @@ struct Browser {
 
 impl Browser {
     fn new(issuer: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().redirect(Policy::none()).no_proxy().build().unwrap();
         Self { http, issuer: issuer.to_owned(), cookies: BTreeMap::new() }
     }

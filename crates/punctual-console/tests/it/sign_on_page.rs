@@ -47,7 +47,7 @@ async fn people_sign_on_as_it_was_set_up_on_the_page(bed: TestBed) {
     let (stage, issuer) = Stage::unset(&bed).await;
     let admin = &stage.client;
     assert!(admin.page(PAGE).await.contains("Not set up"));
-    assert!(!admin.nobody().page("/sign-in").await.contains("Sign in with"));
+    assert!(!admin.nobody().page("/sign-in").await.contains("Sign in with Example ID"));
     // Trying it asks the provider and keeps nothing.
     let tried = admin.act("/settings/sign-on/test", &fields(&issuer)).await;
     assert_eq!(tried.status, 200, "{}", tried.text);
@@ -73,7 +73,7 @@ async fn people_sign_on_as_it_was_set_up_on_the_page(bed: TestBed) {
     assert!(is_in(&stage.stranger().sign_on(&|_| {}).await));
     assert_eq!(found(&bed, "ada@example.org").await.unwrap().role, "author");
     admin.act("/settings/sign-on/remove", &[]).await.leads_to("/settings/sign-on?done=removed");
-    assert!(!stage.stranger().client.page("/sign-in").await.contains("Sign in with"));
+    assert!(!stage.stranger().client.page("/sign-in").await.contains("Sign in with Example ID"));
     stage.stranger().client.get("/sign-in/with").await.refused(404, "not_found");
     assert_eq!(bed.audit("sign-on", &issuer).await, ["put", "put", "delete"]);
 }
