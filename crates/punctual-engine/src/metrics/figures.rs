@@ -29,10 +29,12 @@ impl Figures {
     }
 
     /// The only way in, so that nothing is shown that is not listed. The meaning has no full stop: the encoder adds it.
-    pub(super) fn add<M: Metric + Kind>(&mut self, name: &'static str, help: &'static str, metric: &M)
-    where
-        M: Clone,
-    {
+    pub(super) fn add<M: Metric + Kind + Clone>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        metric: &M,
+    ) {
         let shown = if M::KIND == "counter" { "_total" } else { "" };
         let name_shown = format!("{PREFIX}_{name}{shown}");
         self.listed.push(Figure { name: name_shown, kind: M::KIND, labels: M::LABELS, help });
