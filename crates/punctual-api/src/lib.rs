@@ -35,6 +35,7 @@ mod proxies;
 mod reconciliations;
 mod reminder_settings;
 mod reports;
+mod restore;
 mod retention;
 mod sandbox;
 mod scheduler;

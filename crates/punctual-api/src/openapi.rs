@@ -23,7 +23,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Shared, attention, audit, blobs, business_units, callbacks, channels, events, forecast, health, inbox,
     keys, lists, messages, metrics, nodes, notifications, operations, preferences, reconciliations,
-    reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites, sources,
+    reminder_settings, reports, restore, retention, sandbox, scheduler, schedules, secrets, sites, sources,
     subscribers, suppressions, surveys, templates, users, work,
 };
 
@@ -241,6 +241,9 @@ fn of_everybody() -> OpenApiRouter<Shared> {
 fn of_the_installation() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(notifications::kpis))
+        .routes(routes!(restore::get))
+        .routes(routes!(restore::release))
+        .routes(routes!(restore::discard))
         .routes(routes!(retention::get))
         .routes(routes!(retention::purge))
         .routes(routes!(subscribers::list))

@@ -16,6 +16,7 @@ mod overview;
 mod preferences;
 mod reminders;
 mod reports;
+mod restore;
 mod sandbox;
 mod sites;
 mod sources;
@@ -73,6 +74,7 @@ fn of_the_installation() -> Router<Shared> {
         .merge(sites::routes())
         .merge(suppressions::routes())
         .merge(preferences::routes())
+        .merge(restore::routes())
         .merge(sandbox::routes())
         .merge(users::routes())
         .merge(surveys::subscribers::routes())

@@ -57,10 +57,12 @@ pub enum Kind {
     Reconcile,
     /// A purge that is held back or fails.
     Purge,
+    /// What was due when the database was restored.
+    Restore,
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -78,6 +80,7 @@ impl Kind {
         Self::Owed,
         Self::Reconcile,
         Self::Purge,
+        Self::Restore,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -99,6 +102,7 @@ impl Kind {
             Self::Owed => "owed",
             Self::Reconcile => "reconcile",
             Self::Purge => "purge",
+            Self::Restore => "restore",
         }
     }
 
@@ -114,6 +118,7 @@ impl Kind {
             Self::Owed => "not followed up",
             Self::Reconcile => "not reconciled",
             Self::Purge => "not purged",
+            Self::Restore => "in doubt",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
             Self::Node => "not well",
@@ -270,6 +275,7 @@ impl Engine {
             (Kind::Owed, owed),
             (Kind::Reconcile, listed(Kind::Reconcile)),
             (Kind::Purge, listed(Kind::Purge)),
+            (Kind::Restore, listed(Kind::Restore)),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -36,6 +36,7 @@ pub mod reminders;
 pub mod report_subscriptions;
 pub mod report_troubles;
 pub mod rollouts;
+pub mod restored;
 pub mod run_ownership;
 pub mod run_records;
 pub mod schema;
@@ -56,11 +57,13 @@ pub mod surveys;
 pub mod templates;
 pub mod uploads;
 pub mod users;
+pub mod verify;
 pub mod wake;
 pub mod work;
 
 pub use db::{
     Conn, CrashPoint, Deadlines, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener,
+    copy_sqlite,
 };
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
@@ -71,10 +74,10 @@ pub use wake::{Stage, Wake};
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db,
     delivery_policy, facts, idempotency, inbox, invitations, lists, messages, nodes, notifications,
-    operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, rollouts,
+    operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, restored, rollouts,
     run_ownership, run_records, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,
-    templates, uploads, users, work
+    templates, uploads, users, verify, work
 ];
 
 /// Every statement that runs on PostgreSQL: its name and its text. For the test of their plans.

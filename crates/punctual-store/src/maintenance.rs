@@ -47,6 +47,14 @@ impl FreshDatabase {
     }
 }
 
+/// How many tables a PostgreSQL database has: none where it is empty.
+#[boxed]
+pub async fn tables(url: &str) -> Result<i64> {
+    let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+    let count = sqlx::query_scalar("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'");
+    count.fetch_one(&mut conn).await.map_err(StoreError::connection)
+}
+
 /// Brings statistics up to date and empties the logs, so that a measurement starts from rest.
 #[boxed]
 pub async fn settle_down(store: &Store, url: &str) -> Result<()> {

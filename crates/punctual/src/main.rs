@@ -1,6 +1,7 @@
 //! The `punctual` program: its commands, its configuration, and how the parts are put together.
 
 mod audit;
+mod backup;
 mod bench;
 mod clock;
 mod completions;
@@ -18,6 +19,7 @@ mod random;
 mod ready;
 mod reconcile;
 mod remote;
+mod restore;
 mod secret_source;
 mod secrets;
 mod serve;
@@ -25,6 +27,7 @@ mod site;
 mod sources;
 mod surveys;
 mod tick;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -64,6 +67,12 @@ enum Command {
     Ready(ready::ReadyArgs),
     /// Check that the audit is as it was written, or erase what it says about somebody, directly in the database.
     Audit(audit::AuditArgs),
+    /// Copy database and files into a new folder, also while a server runs on them.
+    Backup(backup::BackupArgs),
+    /// Bring a backup into a new data folder or an empty database; what was due since then waits for a person.
+    Restore(restore::RestoreArgs),
+    /// Check a database as a whole: the file, what rows point at, the audit, counters, missing files.
+    Verify(verify::VerifyArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
     /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
@@ -105,6 +114,9 @@ fn main() -> ExitCode {
             Command::Secrets(args) => secrets::run(args).await.map(succeeded),
             Command::Ready(args) => ready::run(args).await,
             Command::Audit(args) => audit::run(args).await,
+            Command::Backup(args) => backup::run(args).await.map(succeeded),
+            Command::Restore(args) => restore::run(args).await.map(succeeded),
+            Command::Verify(args) => verify::run(args).await,
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),

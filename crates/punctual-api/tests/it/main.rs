@@ -50,6 +50,7 @@ mod report_times;
 mod reports;
 mod rig_flood;
 mod rig_reminders;
+mod restore;
 mod scopes;
 mod secret_references;
 mod server;

@@ -161,6 +161,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Old data stays until these have run. Those that fail are retried automatically; one that is held back waits for a confirmation.",
             None,
         ),
+        Kind::Restore => (
+            "After a restore",
+            "These were due when the database was restored. Some may have been sent already; release or discard them.",
+            None,
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }
