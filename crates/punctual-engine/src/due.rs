@@ -3,6 +3,7 @@
 
 mod claim;
 mod listen;
+mod marks;
 mod recover;
 mod settle;
 mod trace;
@@ -12,10 +13,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_store::{StoreError, work};
+use punctual_store::{
+    StoreError,
+    work::{self, After},
+};
 
 use crate::{Claimed, Engine, EngineError, Registration, confine::guarded, delivery::HandOver};
 
+pub(crate) use marks::Marks;
 pub(crate) use recover::Deciding;
 
 /// What one tick of the due stage did.
@@ -106,7 +111,9 @@ impl Engine {
 
     /// When the next row of each known kind is ready, soonest first.
     pub(crate) async fn earliest_work(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let kinds: Vec<&str> = self.workflows.keys().collect();
+        let marks = self.marks.all();
+        let after = |kind: &str| marks.get(kind).copied().unwrap_or(After::BEGINNING);
+        let kinds: Vec<_> = self.workflows.keys().map(|kind| (kind, after(kind))).collect();
         let mut reader = self.store.read().await?;
         let mut earliest = work::earliest(&mut reader.conn(), &kinds).await?;
         earliest.sort_by_key(|(_, at)| *at);

@@ -104,6 +104,7 @@ pub struct Parts {
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     pub(crate) deciding: due::Deciding,
+    pub(crate) marks: due::Marks,
     /// How far the audit may be sealed, once some transactions have ended.
     pub(crate) seal_mark: std::sync::Mutex<Option<audit_chain::Mark>>,
     pub(crate) chores: troubles::Chores,
@@ -154,6 +155,7 @@ impl Engine {
             intake,
             held: Arc::default(),
             deciding: due::Deciding::default(),
+            marks: due::Marks::default(),
             seal_mark: std::sync::Mutex::default(),
             chores: troubles::Chores::default(),
             running: std::sync::Mutex::default(),

@@ -72,8 +72,8 @@ impl Engine {
     pub async fn leave_nodes(&self) -> Result<(), EngineError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
         nodes::leave(&mut tx.conn(), &self.config.node).await?;
-        batches::leave(&mut tx.conn(), &self.config.node).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(batches::leave(&self.store, &self.config.node).await?)
     }
 
     /// What is wrong with a node, the gravest first.

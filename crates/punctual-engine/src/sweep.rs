@@ -47,6 +47,7 @@ impl Engine {
     #[boxed]
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
         self.check_clock()?;
+        self.marks.forget_all();
         let mut report = SweepReport::default();
         let leases = self.sweep_leases(now, &mut report).await;
         if let Err(error) = self.recover_abandoned(now).await {

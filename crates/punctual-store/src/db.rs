@@ -28,6 +28,7 @@ pub use column::{Decode, Encode, Value};
 pub use deadline::Deadlines;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
+pub(crate) use open::Note;
 pub use open::{Durability, Store, StoreOptions};
 pub use postgres::Held;
 pub use record::{Cells, Record};

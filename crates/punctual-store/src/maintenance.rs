@@ -55,6 +55,26 @@ pub async fn tables(url: &str) -> Result<i64> {
     count.fetch_one(&mut conn).await.map_err(StoreError::connection)
 }
 
+/// A snapshot of the whole database that is held until this is dropped, as a dump or a replica holds one. PostgreSQL keeps
+/// every row that is changed meanwhile; SQLite's readers do the same to its log.
+pub struct HeldSnapshot {
+    _postgres: Option<PgConnection>,
+}
+
+impl HeldSnapshot {
+    #[boxed]
+    pub async fn take(url: &str) -> Result<Self> {
+        if url.starts_with("sqlite:") {
+            return Ok(Self { _postgres: None });
+        }
+        let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+        for statement in ["BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT id FROM work LIMIT 1"] {
+            sqlx::raw_sql(statement).execute(&mut conn).await.map_err(StoreError::connection)?;
+        }
+        Ok(Self { _postgres: Some(conn) })
+    }
+}
+
 /// Brings statistics up to date and empties the logs, so that a measurement starts from rest.
 #[boxed]
 pub async fn settle_down(store: &Store, url: &str) -> Result<()> {

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::{
     StoreError,
-    db::{Result, Session, SqliteThread, Sync},
+    db::{Result, Session, SqliteThread},
     error::DriverError,
     schema,
 };
@@ -170,7 +170,7 @@ pub(crate) async fn on_postgres(
 /// The same on SQLite.
 pub(crate) async fn on_sqlite(writer: &SqliteThread, kind: Schema, now: Timestamp) -> Result<()> {
     let job = move |session: &mut Session| {
-        session.begin(Sync::Disk).map_err(StoreError::connection)?;
+        session.begin().map_err(StoreError::connection)?;
         let done = apply_on_sqlite(session.bare(), kind, now)
             .and_then(|()| session.commit().map_err(StoreError::commit));
         session.roll_back();

@@ -27,12 +27,14 @@ pub struct Wake(Arc<[Signal; 2]>);
 struct Signal {
     /// The earliest instant raised since the loop last looked, in microseconds.
     earliest: AtomicI64,
+    /// The same since a claim last looked.
+    written: AtomicI64,
     raised: Notify,
 }
 
 impl Default for Signal {
     fn default() -> Self {
-        Self { earliest: AtomicI64::new(i64::MAX), raised: Notify::new() }
+        Self { earliest: AtomicI64::new(i64::MAX), written: AtomicI64::new(i64::MAX), raised: Notify::new() }
     }
 }
 
@@ -40,6 +42,7 @@ impl Wake {
     /// Wakes the loop of `stage`: a row is ready at `at` (microseconds).
     pub fn raise(&self, stage: Stage, at: i64) {
         let signal = &self.0[stage as usize];
+        signal.written.fetch_min(at, Ordering::AcqRel);
         if signal.earliest.fetch_min(at, Ordering::AcqRel) > at {
             signal.raised.notify_one();
         }
@@ -54,6 +57,12 @@ impl Wake {
     /// Returns the earliest instant raised since the last call, if any.
     pub fn take(&self, stage: Stage) -> Option<i64> {
         let at = self.0[stage as usize].earliest.swap(i64::MAX, Ordering::AcqRel);
+        (at != i64::MAX).then_some(at)
+    }
+
+    /// The same for claims, which start behind what they have done: a row that was raised may lie before that.
+    pub fn take_written(&self, stage: Stage) -> Option<i64> {
+        let at = self.0[stage as usize].written.swap(i64::MAX, Ordering::AcqRel);
         (at != i64::MAX).then_some(at)
     }
 
@@ -78,6 +87,8 @@ mod tests {
         wake.wait(Stage::Work).await;
         assert_eq!(wake.take(Stage::Work), Some(20));
         assert_eq!(wake.take(Stage::Work), None);
+        assert_eq!(wake.take_written(Stage::Work), Some(20), "claims look for themselves");
+        assert_eq!(wake.take_written(Stage::Work), None);
         assert_eq!(wake.take(Stage::Delivery), None);
     }
 }

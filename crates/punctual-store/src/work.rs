@@ -15,7 +15,7 @@ use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    Claimed, Expired, Settlement, WorkHead, claim, claim_these, due_ids, earliest, expired, lock_due,
+    After, Claimed, Expired, Settlement, WorkHead, claim, claim_these, earliest, expired, lock_due,
     ready_heads, ready_of, release, release_leases, renew, settle,
 };
 pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};

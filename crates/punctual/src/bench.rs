@@ -52,6 +52,8 @@ enum What {
     Punctuality,
     /// The drain of 20,000 due rows, alone and with 1,000,000 future rows in the table.
     Backlog,
+    /// A long drain on PostgreSQL, alone and while somebody holds a snapshot of the database.
+    Snapshot,
     /// Notifications posted one a request over 64 connections, durable before the answer.
     Http,
     /// Sources reported, 500 a transaction, under 5 settings of 3 offsets: rows ensured; then a look at all of them, unchanged.
@@ -80,6 +82,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Deliver => vec![deliver::measure(&bench, jobs(100_000)).await?],
         What::Punctuality => vec![punctuality::measure(&bench, jobs(2_000)).await?],
         What::Backlog => drain::measure_backlog(&bench, jobs(20_000)).await?,
+        What::Snapshot => drain::measure_snapshot(&bench, jobs(600_000)).await?,
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Reminders => reminders::measure(&bench, jobs(100_000)).await?,
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
@@ -89,7 +92,9 @@ pub async fn run(args: BenchArgs) -> Result<()> {
     for one in &measured {
         one.print(&bench, args.json);
     }
-    if let ([alone, beside @ ..], What::Backlog, false) = (measured.as_slice(), args.what, args.json) {
+    if let ([alone, beside @ ..], What::Backlog | What::Snapshot, false) =
+        (measured.as_slice(), args.what, args.json)
+    {
         for one in beside {
             if let Some((with, alone)) = one.per_second().zip(alone.per_second()) {
                 println!("{} / alone: {:.2}", one.test, with / alone);
@@ -187,7 +192,7 @@ impl Rig {
         self.engine.store.close().await;
         self.database.remove().await?;
         if let Some(file) = self.file {
-            for end in ["", "-wal", "-shm", ".lock"] {
+            for end in ["", "-wal", "-shm", ".lock", ".deciding"] {
                 let mut name = file.clone().into_os_string();
                 name.push(end);
                 let _ = std::fs::remove_file(name);

@@ -71,6 +71,10 @@ impl Part {
             && self.withdraw.is_empty()
     }
 
+    fn answered(&self) -> impl Iterator<Item = (&NotificationRow, &Answer)> {
+        self.answers.iter().map(|answer| (&self.item.row, answer))
+    }
+
     fn results(&self) -> impl Iterator<Item = AttemptResult> {
         self.answers.iter().map(|answer| recorded(&self.item.row, answer))
     }
@@ -152,7 +156,7 @@ impl Engine {
             all.intended.extend(written.intended);
         }
         for (part, error) in pieces.failed {
-            all.report.add(&self.write_alone(part, &error).await?);
+            all.report.add(&self.write_alone(channel, part, &error).await?);
             if !part.intend.is_empty() {
                 all.intended.push((part.item.row.seq, part.intend.len()));
             }
@@ -180,7 +184,8 @@ impl Engine {
                 self.free_slots(&mut tx, reservation, &window.ended, now).await?;
             }
         }
-        self.follow_answers(&mut tx, channel, parts, now).await?;
+        let answers: Vec<_> = parts.iter().flat_map(Part::answered).collect();
+        self.follow_answers(&mut tx, channel, &answers, now).await?;
         let held = self.hold_next(&mut tx, channel, parts, now).await?;
         let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
         let settled: Vec<_> =
@@ -203,21 +208,40 @@ impl Engine {
         &self,
         tx: &mut Tx,
         channel: &Opened,
-        parts: &[Part],
+        answers: &[(&NotificationRow, &Answer)],
         now: Timestamp,
     ) -> Result<(), EngineError> {
-        let answers = || parts.iter().flat_map(|part| part.answers.iter().map(|one| (&part.item.row, one)));
         if channel.channel.takes_receipts() {
             let expected: Vec<Expected> =
-                answers().filter_map(|(row, answer)| expected(row, answer)).collect();
+                answers.iter().filter_map(|(row, answer)| expected(row, answer)).collect();
             if !expected.is_empty() {
                 let told = receipts::expect(&mut tx.conn(), channel.adapter(), &expected).await?;
                 self.follow_receipts(tx, now, &told).await?;
             }
         }
         let suppressed: Vec<_> =
-            answers().filter_map(|(row, answer)| suppressed::refused(row, answer)).collect();
+            answers.iter().filter_map(|(row, answer)| suppressed::refused(row, answer)).collect();
         self.suppress_in(tx, now, &suppressed).await?;
+        Ok(())
+    }
+
+    /// The same for each answer by itself: one that the database refuses costs no other its receipt or suppression.
+    async fn follow_answers_alone(&self, channel: &Opened, part: &Part) -> Result<(), EngineError> {
+        for (row, answer) in part.answered() {
+            let followed = async {
+                let mut tx = self.store.begin(Lane::Settle).await?;
+                self.follow_answers(&mut tx, channel, &[(row, answer)], self.clock.now()).await?;
+                Ok(tx.commit().await?)
+            };
+            match guarded(followed).await {
+                Err(fault) if !fault.is_unavailable() => tracing::error!(
+                    notification.id = %row.id,
+                    error = %chain(&fault),
+                    "what follows from the answer of one target cannot be written"
+                ),
+                done => done?,
+            }
+        }
         Ok(())
     }
 
@@ -277,7 +301,12 @@ impl Engine {
     /// Writes the answers of a notification that fails whatever is beside it. What its workflow wants done about them is
     /// recorded as owed. Where that fails too, each answer is written by itself. A notification that has not ended is
     /// parked, so that a person can look.
-    async fn write_alone(&self, part: &Part, error: &EngineError) -> Result<DeliveryReport, EngineError> {
+    async fn write_alone(
+        &self,
+        channel: &Opened,
+        part: &Part,
+        error: &EngineError,
+    ) -> Result<DeliveryReport, EngineError> {
         let row = &part.item.row;
         let error = chain(error);
         tracing::error!(
@@ -294,6 +323,8 @@ impl Engine {
                 format!("the results of its calls could not be recorded: {error}"),
             )
         });
+        // Before the message settles, so that an outage in between repeats it: writing it twice changes nothing.
+        self.follow_answers_alone(channel, part).await?;
         let results: Vec<AttemptResult> = part.results().collect();
         match guarded(self.write_plainly(row, &delivery, &results, &error)).await {
             Err(fault) if !fault.is_unavailable() => {}

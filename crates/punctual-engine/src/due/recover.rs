@@ -3,27 +3,25 @@
 //! those, are claimed and worked one by one. A row that kills the process is then counted, and ends on hold.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::BTreeSet,
     sync::{Mutex, PoisonError},
 };
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
-    Lane, Tx,
+    Lane, Stage, Tx,
     batches::{self, BatchRow},
-    work::{self, WorkHead},
+    work::{self, After, WorkHead},
 };
 
-use super::Batch;
+use super::{Batch, marks::Start};
 use crate::{Claimed, Engine, EngineError, Registration, config::earlier, confine::guarded};
 
 /// The batches that this node is deciding.
 #[derive(Default)]
 pub(crate) struct Deciding {
     used: Mutex<BTreeSet<i64>>,
-    /// SQLite has one writer: a batch is noted in one transaction and decided in the next, and none comes between.
-    turn: tokio::sync::Mutex<()>,
 }
 
 /// The place of one batch among those of its node, for as long as it is decided.
@@ -47,10 +45,6 @@ impl Drop for Slot<'_> {
     }
 }
 
-fn ids(rows: &[Claimed]) -> Vec<i64> {
-    rows.iter().map(|row| row.id).collect()
-}
-
 impl Engine {
     /// Locks rows that are due, after their ids are on disk, and has them decided in the transaction that holds the lock.
     pub(super) async fn with_noted<R: Default>(
@@ -61,41 +55,35 @@ impl Engine {
         decide: impl AsyncFnOnce(Tx, Vec<Claimed>) -> Result<R, EngineError>,
     ) -> Result<R, EngineError> {
         let slot = self.deciding.slot();
-        let is_single = self.store.is_single_process();
-        let _turn = if is_single { Some(self.deciding.turn.lock().await) } else { None };
-        if !is_single {
-            let mut tx = self.store.begin(Lane::Settle).await?;
-            let rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
-            if rows.is_empty() {
-                return Ok(R::default());
-            }
-            let mut note = self.store.begin_unsynced(Lane::Claim).await?;
-            batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &ids(&rows)).await?;
-            note.commit().await?;
-            return decide(tx, rows).await;
-        }
-        let mut note = self.store.begin_unsynced(Lane::Settle).await?;
-        let noted = work::due_ids(&mut note, workflow.kind(), now, limit).await?;
-        if noted.is_empty() {
-            return Ok(R::default());
-        }
-        batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &noted).await?;
-        note.commit().await?;
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
-        // What became ready meanwhile is for the next batch.
-        let noted: HashSet<i64> = noted.into_iter().collect();
-        rows.retain(|row| noted.contains(&row.id));
-        decide(tx, rows).await
+        let start = self.start_of_claim(workflow.kind());
+        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit, start.after).await?;
+        if rows.is_empty() && start.after != After::BEGINNING {
+            self.marks.forget(workflow.kind());
+            rows = work::lock_due(&mut tx, workflow.kind(), now, limit, After::BEGINNING).await?;
+        }
+        let Some(last) = rows.last().map(Claimed::place) else { return Ok(R::default()) };
+        let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+        batches::begin(&self.store, now, &self.config.node, slot.number, &ids).await?;
+        let decided = decide(tx, rows).await;
+        match &decided {
+            Ok(_) if !self.store.is_single_process() => self.marks.advance(workflow.kind(), start, last, now),
+            Ok(_) => {}
+            // Its rows are as they were.
+            Err(_) => self.marks.forget(workflow.kind()),
+        }
+        decided
+    }
+
+    /// Where a claim starts. SQLite removes the entries of settled rows at once and has no marks.
+    fn start_of_claim(&self, kind: &str) -> Start {
+        self.marks.start(kind, self.store.wake().take_written(Stage::Work))
     }
 
     /// At a start: works what this node was deciding when it died, or any node where one process owns the database.
     #[boxed]
     pub async fn recover_batches(&self, now: Timestamp) -> Result<usize, EngineError> {
-        let left = {
-            let mut reader = self.store.read().await?;
-            batches::all(&mut reader.conn()).await?
-        };
+        let left = batches::all(&self.store).await?;
         let is_single = self.store.is_single_process();
         let own = left.into_iter().filter(|batch| is_single || batch.node == self.config.node).collect();
         self.recover(own, now).await
@@ -106,10 +94,7 @@ impl Engine {
         if self.store.is_single_process() {
             return Ok(0);
         }
-        let left = {
-            let mut reader = self.store.read().await?;
-            batches::abandoned(&mut reader.conn(), earlier(now, self.config.lease)).await?
-        };
+        let left = batches::abandoned(&self.store, earlier(now, self.config.lease)).await?;
         let others = left.into_iter().filter(|batch| batch.node != self.config.node).collect();
         self.recover(others, now).await
     }
@@ -131,9 +116,7 @@ impl Engine {
             for row in &rows {
                 worked += self.work_alone(row, now).await?;
             }
-            let mut tx = self.store.begin(Lane::Settle).await?;
-            batches::end(&mut tx.conn(), &batch).await?;
-            tx.commit().await?;
+            batches::end(&self.store, &batch).await?;
         }
         Ok(worked)
     }

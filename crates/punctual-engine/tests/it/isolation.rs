@@ -22,6 +22,7 @@ on_both! {
     a_message_whose_intents_the_database_refuses_is_parked_and_its_neighbours_are_delivered;
     a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_neighbours_are_settled;
     a_refused_answer_of_a_message_to_many_parks_it_and_no_target_is_called_twice;
+    a_message_that_is_recorded_alone_loses_no_bounce_of_its_other_targets;
     a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over;
     work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done;
     work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done;
@@ -136,6 +137,22 @@ async fn a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_n
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("mailbox-unavailable")));
     assert_eq!(bed.attempts(&bad).await[0].outcome.as_deref(), Some("permanent"), "the answer is kept");
     assert_eq!(bed.audit("notification", &bad).await, ["settled-failed:record-failed"]);
+}
+
+async fn a_message_that_is_recorded_alone_loses_no_bounce_of_its_other_targets(bed: TestBed) {
+    bed.refuse("attempts", "UPDATE", "NEW.target = 'poison@example.org' AND NEW.outcome = 'permanent'").await;
+    let adapter = Scripted::new("bouncing", |_| SendOutcome::Permanent {
+        reason: ReasonCode::MailboxUnavailable,
+        error: "550 5.1.1 user unknown".into(),
+    });
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    bed.channel("memory:default", "bouncing").await;
+    bed.accept_one(bed.message_over("memory:default", &["poison@example.org", "gone@example.org"])).await;
+    bed.tick().await;
+    let next = bed.accept_one(bed.message("gone@example.org")).await;
+    bed.tick().await;
+    let row = bed.notification(&next).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("suppressed")));
 }
 
 async fn a_refused_answer_of_a_message_to_many_parks_it_and_no_target_is_called_twice(bed: TestBed) {

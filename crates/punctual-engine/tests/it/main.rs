@@ -19,6 +19,7 @@ mod lease;
 mod list_moves;
 mod listeners;
 mod loops;
+mod marks;
 mod nodes;
 mod operate;
 mod owed;

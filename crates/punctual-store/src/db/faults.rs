@@ -5,6 +5,8 @@
 
 use std::{
     collections::HashMap,
+    fs::{File, OpenOptions},
+    io::Write as _,
     str::FromStr,
     sync::{
         Arc, Mutex, MutexGuard,
@@ -15,12 +17,12 @@ use std::{
 use crate::StoreError;
 
 /// A named place where the process ends at once, as if it were killed: `before:work.claim` or `after:commit`,
-/// with an optional count of how often it is passed first (`after:commit:3`).
+/// with an optional count of how often it is passed first (`after:commit:3`). `list:FILE` ends nowhere and writes the name
+/// of each place that is passed to the file, a line for each time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CrashPoint {
-    before: bool,
-    name: String,
-    passes: u64,
+pub enum CrashPoint {
+    At { before: bool, name: String, passes: u64 },
+    List(String),
 }
 
 impl FromStr for CrashPoint {
@@ -28,6 +30,9 @@ impl FromStr for CrashPoint {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong =
             || format!("`{text}` is no crash point; one looks like before:work.claim or after:commit:3");
+        if let Some(file) = text.strip_prefix("list:").filter(|file| !file.is_empty()) {
+            return Ok(Self::List(file.to_owned()));
+        }
         let mut parts = text.split(':');
         let before = match parts.next() {
             Some("before") => true,
@@ -39,17 +44,43 @@ impl FromStr for CrashPoint {
         if parts.next().is_some() {
             return Err(wrong());
         }
-        Ok(Self { before, name, passes })
+        Ok(Self::At { before, name, passes })
     }
 }
 
 /// What goes wrong, if anything. Cloned handles share their state.
 #[derive(Clone, Default)]
 pub struct Faults {
-    crash: Option<Arc<(CrashPoint, AtomicU64)>>,
+    crash: Option<Arc<Crash>>,
     armed: Arc<AtomicBool>,
     failures: Arc<Mutex<Vec<Failure>>>,
     explained: Arc<Mutex<HashMap<String, Vec<String>>>>,
+}
+
+enum Crash {
+    At { before: bool, name: String, passes: u64, passed: AtomicU64 },
+    List(Option<Mutex<File>>),
+}
+
+impl Crash {
+    fn pass(&self, passing: &str, is_before: bool) {
+        match self {
+            Self::At { before, name, passes, passed } => {
+                if *before == is_before && name == passing && passed.fetch_add(1, Ordering::AcqRel) >= *passes
+                {
+                    // abort, not exit: no destructor may tidy up, as none does when the power goes.
+                    std::process::abort();
+                }
+            }
+            Self::List(Some(file)) if is_before => {
+                let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                if let Err(error) = writeln!(file, "{passing}") {
+                    tracing::error!(%error, "the list of crash points could not be written");
+                }
+            }
+            Self::List(_) => {}
+        }
+    }
 }
 
 struct Failure {
@@ -64,8 +95,17 @@ struct Failure {
 
 impl Faults {
     pub fn crash_at(point: CrashPoint) -> Self {
-        let passed = AtomicU64::new(0);
-        Self { crash: Some(Arc::new((point, passed))), ..Self::default() }
+        let crash = match point {
+            CrashPoint::At { before, name, passes } => {
+                Crash::At { before, name, passes, passed: AtomicU64::new(0) }
+            }
+            CrashPoint::List(path) => {
+                let file = OpenOptions::new().create(true).append(true).open(&path);
+                let file = file.inspect_err(|error| tracing::error!(%error, path, "no list of crash points"));
+                Crash::List(file.ok().map(Mutex::new))
+            }
+        };
+        Self { crash: Some(Arc::new(crash)), ..Self::default() }
     }
 
     /// The next `times` runs of this statement fail; with `executes`, after they have run.
@@ -112,24 +152,17 @@ impl Faults {
         self.explained.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    pub(super) fn before(&self, name: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn before(&self, name: &'static str) -> Result<(), StoreError> {
         self.pass(name, true)
     }
 
-    pub(super) fn after(&self, name: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn after(&self, name: &'static str) -> Result<(), StoreError> {
         self.pass(name, false)
     }
 
     fn pass(&self, name: &'static str, before: bool) -> Result<(), StoreError> {
         if let Some(crash) = &self.crash {
-            let (point, passed) = &**crash;
-            if point.before == before
-                && point.name == name
-                && passed.fetch_add(1, Ordering::AcqRel) >= point.passes
-            {
-                // abort, not exit: no destructor may tidy up, as none does when the power goes.
-                std::process::abort();
-            }
+            crash.pass(name, before);
         }
         if self.armed.load(Ordering::Acquire) {
             let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -153,8 +186,9 @@ mod tests {
     #[test]
     fn crash_points_are_read_and_nonsense_is_refused() {
         let point: CrashPoint = "after:commit:3".parse().unwrap();
-        assert_eq!(point, CrashPoint { before: false, name: "commit".into(), passes: 3 });
-        for bad in ["", "commit", "during:commit", "before:", "after:commit:x", "after:a:1:2"] {
+        assert_eq!(point, CrashPoint::At { before: false, name: "commit".into(), passes: 3 });
+        assert_eq!("list:/tmp/a:b".parse(), Ok(CrashPoint::List("/tmp/a:b".into())));
+        for bad in ["", "list:", "commit", "during:commit", "before:", "after:commit:x", "after:a:1:2"] {
             assert!(bad.parse::<CrashPoint>().is_err(), "{bad} was accepted");
         }
     }

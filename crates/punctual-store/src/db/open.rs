@@ -10,7 +10,7 @@ use super::{
     Deadlines, Faults, Lane, Purpose, Reader, Result, Tx, WakeListener,
     deadline::SQLITE,
     postgres::{self, Postgres},
-    sqlite::Sqlite,
+    sqlite::{NoteFile, Sqlite},
     tx::{Open, Sync},
 };
 use crate::{
@@ -87,6 +87,12 @@ pub struct Durability {
     pub survives_power_loss: bool,
 }
 
+/// The place of a note: a file beside SQLite's database, a row on PostgreSQL in a transaction of its own.
+pub(crate) enum Note<'s> {
+    File(&'s NoteFile, Faults),
+    Row(Tx),
+}
+
 /// The database, whichever it is. Cheap to clone.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
@@ -134,28 +140,29 @@ impl Store {
     /// A transaction that writes. On SQLite it waits for the one writer, settles first.
     #[boxed]
     pub async fn begin(&self, lane: Lane) -> Result<Tx> {
-        self.begin_with(lane, Sync::Disk).await
-    }
-
-    /// A transaction whose commit outlives the process and perhaps not a power cut: for what is of use only after the
-    /// process died. Nothing that was acknowledged to anybody may be written in one.
-    #[boxed]
-    pub async fn begin_unsynced(&self, lane: Lane) -> Result<Tx> {
-        self.begin_with(lane, Sync::Process).await
-    }
-
-    async fn begin_with(&self, lane: Lane, sync: Sync) -> Result<Tx> {
         let open = match &self.0.backend {
-            Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane, sync)).await?),
+            Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane)).await?),
             Backend::Postgres(postgres) => {
                 let pool = match lane {
                     Lane::Settle | Lane::Claim => &postgres.engine,
                     Lane::Intake => &postgres.intake,
                 };
-                Open::Postgres(pool.begin(sync).await.map_err(StoreError::connection)?)
+                Open::Postgres(pool.begin(Sync::Disk).await.map_err(StoreError::connection)?)
             }
         };
         Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
+    }
+
+    /// Where a batch that is about to be decided is noted: what outlives the process and perhaps not a power cut, because it
+    /// is of use only after the process died.
+    pub(crate) async fn note(&self) -> Result<Note<'_>> {
+        Ok(match &self.0.backend {
+            Backend::Sqlite(sqlite) => Note::File(sqlite.note()?, self.0.options.faults.clone()),
+            Backend::Postgres(postgres) => {
+                let held = postgres.engine.begin(Sync::Process).await.map_err(StoreError::connection)?;
+                Note::Row(Tx::new(self.clone(), Open::Postgres(held), self.0.options.faults.clone()))
+            }
+        })
     }
 
     /// A transaction for the question whether the database takes writes. On SQLite it waits for the writer as others do.

@@ -7,6 +7,7 @@ mod bind;
 mod copy;
 mod decode;
 mod ilike;
+mod note;
 mod readers;
 mod session;
 mod thread;
@@ -21,6 +22,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 pub use copy::copy_sqlite;
+pub(crate) use note::NoteFile;
 pub(super) use readers::Reading;
 pub(crate) use session::Session;
 pub(super) use session::Statement;
@@ -31,7 +33,6 @@ use super::{
     Durability, Lane, Purpose, Result,
     gate::{Gate, Permit},
     open::keeps_at_a_power_cut,
-    tx::Sync,
 };
 use crate::{
     StoreError,
@@ -74,6 +75,8 @@ pub(super) struct Sqlite {
     probes: Readers,
     gate: Gate,
     file: PathBuf,
+    /// None for one that only reads.
+    note: Option<NoteFile>,
     /// Held, and with it the lock on the file beside the database, for as long as the store is open; not by one that only
     /// reads.
     _owner: Option<File>,
@@ -97,7 +100,8 @@ impl Sqlite {
             close_file(Path::new(&path));
         }
 
-        Self::start(file, Some(owner), connect).await
+        let note = NoteFile::open(file).map_err(|e| StoreError::File(file.to_owned(), e))?;
+        Self::start(file, Some((owner, note)), connect).await
     }
 
     /// Opens a file that another process may own, to read it.
@@ -106,7 +110,8 @@ impl Sqlite {
         Self::start(file, None, connect_beside).await
     }
 
-    async fn start(file: &Path, owner: Option<File>, connect: Connect) -> Result<Self> {
+    async fn start(file: &Path, owned: Option<(File, NoteFile)>, connect: Connect) -> Result<Self> {
+        let (owner, note) = owned.unzip();
         let start = async |name: &str| {
             let path = file.to_owned();
             let started = SqliteThread::start(name, move || connect(&path)).await;
@@ -127,14 +132,15 @@ impl Sqlite {
             probes: readers(FOR_PROBES).await?,
             gate: Gate::default(),
             file: file.to_owned(),
+            note,
             _owner: owner,
         })
     }
 
     /// Waits for the one writer, settles first, and begins.
-    pub(super) async fn begin(&self, lane: Lane, sync: Sync) -> Result<Turn> {
+    pub(super) async fn begin(&self, lane: Lane) -> Result<Turn> {
         let permit = self.gate.enter(lane).await;
-        Turn::begin(self.writer.clone(), permit, sync).await.map_err(StoreError::connection)
+        Turn::begin(self.writer.clone(), permit).await.map_err(StoreError::connection)
     }
 
     pub(super) async fn read(&self, purpose: Purpose) -> Result<Reading> {
@@ -144,6 +150,10 @@ impl Sqlite {
             Purpose::Probes => &self.probes,
         };
         readers.acquire().await.map_err(StoreError::connection)
+    }
+
+    pub(super) fn note(&self) -> Result<&NoteFile> {
+        self.note.as_ref().ok_or_else(|| StoreError::connection(DriverError::Closed))
     }
 
     pub(super) fn writer(&self) -> &SqliteThread {

@@ -9,7 +9,7 @@ use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{ReasonCode, WorkEvent, WorkStatus};
 
 use crate::{
-    Tx,
+    StoreError, Tx,
     db::{Conn, Result, Sql, args, sql, with_rows},
 };
 
@@ -167,30 +167,44 @@ pub async fn claim_these(
     conn.fetch_all(&TAKEN, args![taken]).await
 }
 
+/// A place in the order in which rows are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct After {
+    pub ready_at: i64,
+    pub id: i64,
+}
+
+impl After {
+    pub const BEGINNING: Self = Self { ready_at: i64::MIN, id: i64::MIN };
+}
+
+impl Claimed {
+    /// Its place in the order in which rows are ready.
+    pub fn place(&self) -> After {
+        After { ready_at: self.ready_at, id: self.id }
+    }
+}
+
+// Relies on work_ready.
 const LOCK_DUE: Sql = sql!(
     "work.lock_due", as Claimed,
-    "SELECT {columns} FROM work", DUE, " LIMIT $3 {postgres FOR UPDATE SKIP LOCKED}",
+    "SELECT {columns} FROM work
+     WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2 AND (ready_at, id) > ($4, $5)
+     ORDER BY ready_at, id
+     LIMIT $3 {postgres FOR UPDATE SKIP LOCKED}",
 );
 
-/// Reads and locks up to `limit` ready rows for a transaction that settles them itself: the lock is the claim, and
-/// whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
+/// Reads and locks up to `limit` ready rows behind a place for a transaction that settles them itself: the lock is the
+/// claim, and whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
 #[boxed]
-pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
-    tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
-}
-
-#[derive(Record)]
-struct DueId {
-    id: i64,
-}
-
-const DUE_IDS: Sql = sql!("work.due_ids", as DueId, "SELECT {columns} FROM work", DUE, " LIMIT $3");
-
-/// The ids of what `lock_due` would return.
-#[boxed]
-pub async fn due_ids(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<i64>> {
-    let rows: Vec<DueId> = tx.conn().fetch_all(&DUE_IDS, args![kind, ready_by, limit]).await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+pub async fn lock_due(
+    tx: &mut Tx,
+    kind: &str,
+    ready_by: Timestamp,
+    limit: i64,
+    after: After,
+) -> Result<Vec<Claimed>> {
+    tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit, after.ready_at, after.id]).await
 }
 
 const RENEW: Sql = sql!(
@@ -296,12 +310,36 @@ const EARLIEST: Sql = sql!(
      WHERE EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind)",
 );
 
-/// When the next row of each of these kinds is ready; kinds with none are left out. One index probe a kind.
+const EARLIEST_AFTER: Sql = sql!(
+    "work.earliest_after", as Ready,
+    "SELECT {columns} FROM (
+        SELECT k.kind AS kind,
+            (SELECT ready_at FROM work
+             WHERE status = 'pending' AND NOT on_hold AND kind = k.kind AND (ready_at, id) > (k.ready_at, k.id)
+             ORDER BY ready_at, id LIMIT 1) AS ready_at
+        FROM {sqlite (SELECT value ->> 0 AS kind, value ->> 1 AS ready_at, value ->> 2 AS id FROM json_each($1)) AS k}{postgres (SELECT value ->> 0 AS kind, (value ->> 1)::bigint AS ready_at, (value ->> 2)::bigint AS id FROM json_array_elements($1::json) AS value) AS k}
+     ) AS firsts
+     WHERE ready_at IS NOT NULL",
+);
+
+/// When the next row of each of these kinds is ready; kinds with none are left out. One index probe a kind, for a kind with a
+/// place behind it, and from the beginning where nothing is there.
 #[boxed]
-pub async fn earliest(conn: &mut Conn<'_>, kinds: &[&str]) -> Result<Vec<(String, i64)>> {
-    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-    let rows: Vec<Ready> = conn.fetch_all(&EARLIEST, args![kinds]).await?;
-    Ok(rows.into_iter().map(|row| (row.kind, row.ready_at)).collect())
+pub async fn earliest(conn: &mut Conn<'_>, kinds: &[(&str, After)]) -> Result<Vec<(String, i64)>> {
+    let (begun, mut whole): (Vec<_>, Vec<_>) =
+        kinds.iter().partition(|(_, after)| *after != After::BEGINNING);
+    let mut found: Vec<Ready> = Vec::new();
+    if !begun.is_empty() {
+        let places: Vec<_> = begun.iter().map(|(kind, after)| (kind, after.ready_at, after.id)).collect();
+        let places = serde_json::to_string(&places).map_err(|_| StoreError::Stored("work.ready_at"))?;
+        found = conn.fetch_all(&EARLIEST_AFTER, args![places]).await?;
+        whole.extend(begun.into_iter().filter(|(kind, _)| found.iter().all(|row| row.kind != *kind)));
+    }
+    if !whole.is_empty() {
+        let kinds: Vec<String> = whole.iter().map(|(kind, _)| (*kind).to_owned()).collect();
+        found.extend(conn.fetch_all::<Ready>(&EARLIEST, args![kinds]).await?);
+    }
+    Ok(found.into_iter().map(|row| (row.kind, row.ready_at)).collect())
 }
 
 /// A claim whose lease has run out.
@@ -352,11 +390,11 @@ crate::db::statements![
     CLAIM_THESE,
     TAKEN,
     LOCK_DUE,
-    DUE_IDS,
     RENEW,
     RELEASE,
     SETTLE,
     EARLIEST,
+    EARLIEST_AFTER,
     EXPIRED,
     RELEASE_LEASES
 ];

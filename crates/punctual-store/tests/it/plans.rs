@@ -4,7 +4,8 @@ use punctual_model::NotificationStatus;
 use punctual_store::{
     attempts,
     notifications::{self, AsOf},
-    receipts, suppressions, work,
+    receipts, suppressions,
+    work::{self, After},
 };
 use punctual_testkit::{Database, TestBed, new_work, on_both};
 use sqlx::{Connection, PgConnection};
@@ -102,6 +103,7 @@ async fn claims_of_work_never_read_finished_rows(bed: TestBed) {
         "work.renew",
         "work.release",
         "work.earliest",
+        "work.earliest_after",
         "work.expired",
         "work.lock_existing",
         "work.count_down",
@@ -110,7 +112,7 @@ async fn claims_of_work_never_read_finished_rows(bed: TestBed) {
 
     bed.ensure(&rows).await;
     let mut tx = bed.begin().await;
-    assert_eq!(work::lock_due(&mut tx, "test", bed.now(), 100).await.unwrap().len(), 100);
+    assert_eq!(work::lock_due(&mut tx, "test", bed.now(), 100, After::BEGINNING).await.unwrap().len(), 100);
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 100).await.unwrap();
     assert_eq!(claimed.len(), 100);
     let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.id, row.version)).collect();
@@ -133,9 +135,12 @@ async fn claims_of_work_never_read_finished_rows(bed: TestBed) {
     assert_eq!(work::settle(&mut tx.conn(), bed.now(), &settlements).await.unwrap().len(), 50);
     work::count_down(&mut tx.conn(), held[50..].iter().map(|(id, _)| *id).collect()).await.unwrap();
     work::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
-    work::earliest(&mut tx.conn(), &["test", "schedule"]).await.unwrap();
+    work::earliest(&mut tx.conn(), &["test", "schedule"].map(|kind| (kind, After::BEGINNING))).await.unwrap();
+    let place = After { ready_at: bed.now().as_microsecond() - 1, id: 0 };
+    work::earliest(&mut tx.conn(), &[("test", place)]).await.unwrap();
     tx.commit().await.unwrap();
     check_claim(&bed, "work");
+    check(&bed, "work.earliest_after", "work_ready");
     check(&bed, "work.lock_due", "work_ready");
     check(&bed, "work.earliest", "work_ready");
     check(&bed, "work.expired", "work_leased");

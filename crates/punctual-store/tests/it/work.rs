@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_model::{NewWork, Reach, ReasonCode, WorkStatus};
 use punctual_store::{
     Tx,
-    work::{self, Claimed, Settlement, WorkFilter, WorkRow},
+    work::{self, After, Claimed, Settlement, WorkFilter, WorkRow},
 };
 use punctual_testkit::{TestBed, new_work, on_both};
 
@@ -277,11 +277,20 @@ async fn the_earliest_of_each_kind_is_found(bed: TestBed) {
     ];
     insert(&bed, &rows).await;
     let mut reader = bed.read().await;
-    let mut earliest = work::earliest(&mut reader.conn(), &["test", "other", "none"]).await.unwrap();
+    let mut earliest =
+        work::earliest(&mut reader.conn(), &["test", "other", "none"].map(|kind| (kind, After::BEGINNING)))
+            .await
+            .unwrap();
     earliest.sort();
     let at = |seconds| bed.after(seconds).as_microsecond();
     assert_eq!(earliest, [("other".into(), at(5)), ("test".into(), at(10))]);
     assert!(work::earliest(&mut reader.conn(), &[]).await.unwrap().is_empty());
+    // Behind a place, and from the beginning where nothing lies behind it.
+    let place = |seconds| After { ready_at: at(seconds), id: i64::MAX };
+    let kinds = [("test", place(10)), ("other", place(5)), ("none", place(0))];
+    let mut earliest = work::earliest(&mut reader.conn(), &kinds).await.unwrap();
+    earliest.sort();
+    assert_eq!(earliest, [("other".into(), at(5)), ("test".into(), at(20))]);
     bed.leaves_open("rows only");
 }
 

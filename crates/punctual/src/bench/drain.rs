@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use jiff::SignedDuration;
 use punctual_engine::{Engine, Listeners};
 use punctual_model::{Arrival, Clock};
-use punctual_store::work;
+use punctual_store::{maintenance::HeldSnapshot, work};
 
 use super::{
     Bench, Measured, Rig,
@@ -58,6 +58,19 @@ pub(super) async fn measure_backlog(bench: &Bench, jobs: usize) -> Result<Vec<Me
     Ok(measured)
 }
 
+/// A long drain, alone and while a snapshot is held, which keeps PostgreSQL from removing the entries of settled rows.
+pub(super) async fn measure_snapshot(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
+    let mut measured = Vec::new();
+    for (test, is_held) in [("drain-long", false), ("drain-snapshot", true)] {
+        let mut table = Table::new(bench, "snapshot", Keys::Rising).await?;
+        table.is_held = is_held;
+        let took = table.drain(bench, jobs).await?;
+        table.rig.remove().await?;
+        measured.push(Measured::rate(test, jobs, took));
+    }
+    Ok(measured)
+}
+
 /// A database that is filled and drained.
 struct Table {
     rig: Rig,
@@ -65,6 +78,8 @@ struct Table {
     handled: Arc<AtomicUsize>,
     /// How many keys were used.
     used: usize,
+    /// Whether a snapshot is held while it is drained.
+    is_held: bool,
 }
 
 impl Table {
@@ -79,7 +94,7 @@ impl Table {
                 Ok(())
             }),
         )?;
-        Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0 })
+        Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0, is_held: false })
     }
 
     async fn fill(&mut self, bench: &Bench, rows: usize) -> Result<()> {
@@ -104,6 +119,7 @@ impl Table {
         let numbers = self.next(jobs);
         ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| now)?).await?;
         self.rig.settle_down().await?;
+        let held = if self.is_held { Some(HeldSnapshot::take(&self.rig.url).await?) } else { None };
         self.handled.store(0, Ordering::Relaxed);
         let started = bench.clock.now();
         let running = self.rig.engine.run();
@@ -113,6 +129,7 @@ impl Table {
         }
         let took = bench.clock.now().duration_since(started);
         running.stop().await;
+        drop(held);
         let handled = self.handled.load(Ordering::Relaxed);
         ensure!(handled == jobs, "handled {handled} of {jobs}");
         Ok(took.unsigned_abs())

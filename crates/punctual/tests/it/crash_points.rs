@@ -1,5 +1,5 @@
 //! Every statement of the pipeline has a crash point before and one after it. The process is ended at each of them
-//! once, and what was acknowledged is there afterwards.
+//! once, and what was acknowledged is there afterwards. Which ones a message passes on its way is listed by the server itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,66 +7,39 @@ use serde_json::{Value, json};
 
 use crate::server::{Place, Server};
 
-/// The list in the repository: a statement's name, and whether the walk below passes it (`walked`) or why not.
-const LIST: &str = include_str!("crash_points.txt");
+/// Rounds of requests while the points are listed.
+const LISTED_ROUNDS: usize = 20;
+/// A point that is passed this often in them is passed again in the rounds of a crash; what a start alone passes is not.
+const PASSES: usize = 3;
+/// Fewer points mean that something is no longer listed.
+const FEWEST: usize = 18;
 
-fn listed() -> BTreeMap<String, String> {
-    LIST.lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|line| {
-            line.split_once(' ')
-                .map_or((line.to_owned(), String::new()), |(n, why)| (n.to_owned(), why.trim().to_owned()))
-        })
-        .collect()
-}
-
-/// The statements that a message passes on its way.
-pub fn walked() -> Vec<String> {
-    listed().into_iter().filter(|(_, why)| why == "walked").map(|(name, _)| name).collect()
-}
-
-/// The names of all statements, read from the source.
-fn named_in_code() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut folders =
-        vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../punctual-store/src"))];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            // Its statements are examples.
-            if path.with_extension("").ends_with("src/db/text") {
-                continue;
-            }
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).unwrap();
-            let statements = ["sql!(", "Sql::same(", "Sql::each(", "Sql::rows("];
-            for (at, opening) in statements.iter().flat_map(|opening| text.match_indices(opening)) {
-                let name = text[at + opening.len()..].trim_start();
-                if let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) {
-                    names.insert(name.to_owned());
-                }
-            }
-        }
+/// The statements that a message passes on its way, as the server lists them.
+pub async fn walked(place: &Place) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("points");
+    let passed = || std::fs::read_to_string(&list).unwrap_or_default();
+    let server = place.start(&["--crash-at", &format!("list:{}", list.display())]);
+    prepare(&server).await;
+    let before = passed().len();
+    let mut acknowledged = Vec::new();
+    for round in 0..LISTED_ROUNDS {
+        assert!(walk(&server, &format!("listed-{round}"), &mut acknowledged).await);
     }
-    names.insert("commit".to_owned());
-    names
+    settled(&server).await;
+    server.kill();
+    let mut counts = BTreeMap::<String, usize>::new();
+    for name in passed()[before..].lines() {
+        *counts.entry(name.to_owned()).or_default() += 1;
+    }
+    let points: BTreeSet<String> =
+        counts.into_iter().filter(|(_, count)| *count >= PASSES).map(|(name, _)| name).collect();
+    assert!(points.len() >= FEWEST, "{points:?}");
+    assert!(points.contains("commit") && points.contains("batches.begin"), "{points:?}");
+    points.into_iter().collect()
 }
 
-#[test]
-fn the_list_of_crash_points_is_that_of_the_code() {
-    let (listed, coded) = (listed(), named_in_code());
-    let missing: Vec<&String> = coded.iter().filter(|name| !listed.contains_key(*name)).collect();
-    let gone: Vec<&String> = listed.keys().filter(|name| !coded.contains(*name)).collect();
-    assert!(missing.is_empty() && gone.is_empty(), "crash_points.txt: missing {missing:?}, gone {gone:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
-    let place = Place::sqlite();
-    let server = place.start(&[]);
+async fn prepare(server: &Server) {
     let retry = json!({ "policy": "fixed", "max": 50, "intervalSeconds": 1 });
     server
         .put(
@@ -75,13 +48,24 @@ async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
         )
         .await;
     server.put("/api/v1/lists/ops", &json!({ "type": "memory", "targets": ["a@example.org"] })).await;
-    server.kill();
+}
+
+async fn settled(server: &Server) {
+    server
+        .until("everything to settle", async |server| {
+            let (_, kpis) = server.get("/api/v1/notifications/kpis").await;
+            (kpis["queueDepth"] == 0).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
+    let place = Place::sqlite();
+    let points = walked(&place).await;
     let mut acknowledged = Vec::new();
     let (mut crashed, mut number) = (0, 0);
-    for (name, why) in listed() {
-        if why != "walked" {
-            continue;
-        }
+    for name in points {
         for side in ["before", "after"] {
             number += 1;
             // Passed a few times first, so that there is something acknowledged to lose.
@@ -101,12 +85,7 @@ async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
     }
     assert_eq!(crashed, number);
     let server = place.start(&[]);
-    server
-        .until("everything to settle", async |server| {
-            let (_, kpis) = server.get("/api/v1/notifications/kpis").await;
-            (kpis["queueDepth"] == 0).then_some(())
-        })
-        .await;
+    settled(&server).await;
     for (path, status) in &acknowledged {
         let (code, row) = server.get(path).await;
         assert_eq!(code, 200, "{path} was acknowledged and is lost");

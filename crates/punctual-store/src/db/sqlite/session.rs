@@ -6,7 +6,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::bind::Binding;
 use crate::{
-    db::{Arg, Record, record::Decoder, tx::Sync},
+    db::{Arg, Record, record::Decoder},
     error::DriverError,
 };
 
@@ -14,7 +14,6 @@ use crate::{
 pub struct Session {
     conn: Connection,
     transaction: Transaction,
-    sync: Sync,
 }
 
 enum Transaction {
@@ -34,7 +33,7 @@ pub(in crate::db) struct Statement {
 
 impl Session {
     pub(super) fn new(conn: Connection) -> Self {
-        Self { conn, transaction: Transaction::None, sync: Sync::Disk }
+        Self { conn, transaction: Transaction::None }
     }
 
     /// The bare connection, for what is no statement of the store: migrations, settings, checkpoints.
@@ -42,22 +41,9 @@ impl Session {
         &self.conn
     }
 
-    pub(crate) fn begin(&mut self, sync: Sync) -> Result<(), DriverError> {
-        self.set_sync(sync)?;
+    pub(crate) fn begin(&mut self) -> Result<(), DriverError> {
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         self.transaction = Transaction::Open;
-        Ok(())
-    }
-
-    /// For the next transaction: the setting cannot change inside one, so every BEGIN says what it needs.
-    fn set_sync(&mut self, sync: Sync) -> Result<(), DriverError> {
-        if self.sync != sync {
-            self.conn.execute_batch(match sync {
-                Sync::Disk => "PRAGMA synchronous = FULL",
-                Sync::Process => "PRAGMA synchronous = NORMAL",
-            })?;
-            self.sync = sync;
-        }
         Ok(())
     }
 
@@ -172,32 +158,5 @@ impl Session {
             Transaction::Open if self.conn.is_autocommit() => Err(DriverError::Torn),
             Transaction::Open | Transaction::None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_transaction_that_asks_for_it_does_not_wait_for_the_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let conn = Connection::open(folder.path().join("p.db")).unwrap();
-        conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (n INTEGER)",
-        )
-        .unwrap();
-        let mut session = Session::new(conn);
-        let level = |session: &Session| {
-            session.bare().query_one("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)).unwrap()
-        };
-        for (sync, expected) in [(Sync::Disk, 2), (Sync::Process, 1), (Sync::Disk, 2), (Sync::Process, 1)] {
-            session.begin(sync).unwrap();
-            assert_eq!(level(&session), expected, "{sync:?}");
-            session.roll_back();
-        }
-        session.begin(Sync::Disk).unwrap();
-        assert_eq!(level(&session), 2, "after one that was rolled back");
-        session.commit().unwrap();
     }
 }

@@ -1,10 +1,7 @@
 //! A turn at writing: from BEGIN to COMMIT or ROLLBACK, with the permit in hand.
 
 use super::{Session, SqliteThread};
-use crate::{
-    db::{gate::Permit, tx::Sync},
-    error::DriverError,
-};
+use crate::{db::gate::Permit, error::DriverError};
 
 /// An open transaction of the one writer. Dropped without a commit it is rolled back.
 pub(in crate::db) struct Turn {
@@ -15,10 +12,10 @@ pub(in crate::db) struct Turn {
 }
 
 impl Turn {
-    pub(super) async fn begin(writer: SqliteThread, permit: Permit, sync: Sync) -> Result<Self, DriverError> {
+    pub(super) async fn begin(writer: SqliteThread, permit: Permit) -> Result<Self, DriverError> {
         // It exists before BEGIN is sent: a caller that gives up in between leaves no transaction open.
         let turn = Self { writer, committed: false, _permit: permit };
-        turn.writer.run(move |session| session.begin(sync)).await??;
+        turn.writer.run(Session::begin).await??;
         Ok(turn)
     }
 

@@ -34,7 +34,7 @@ async fn rig_kill_r04_r11_nothing_acknowledged_is_lost_on_postgres() {
 
 async fn storm(place: Place, round: Round) -> Outcome {
     let mut chance = Chance::new(round.seed);
-    let points = walked();
+    let points = walked(&place).await;
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
