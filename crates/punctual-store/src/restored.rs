@@ -221,14 +221,4 @@ pub async fn discard_notifications(
     conn.fetch_all(&DISCARD, args![now, after, limit]).await
 }
 
-crate::db::statements![
-    HOLD_DUE,
-    HOLD_CLAIMED,
-    CLAIMED,
-    DUE,
-    LEFT,
-    RELEASE_WORK,
-    HELD_WORK,
-    RETRY,
-    DISCARD
-];
+crate::db::statements![HOLD_DUE, HOLD_CLAIMED, CLAIMED, DUE, LEFT, RELEASE_WORK, HELD_WORK, RETRY, DISCARD];

@@ -172,7 +172,9 @@ async fn mark(config: &Config, clock: &SystemClock) -> Result<()> {
     let live = punctual_store::nodes::all(&mut store.read().await?.conn()).await?;
     let seen: Option<Timestamp> =
         live.iter().filter_map(|node| Timestamp::from_microsecond(node.last_seen_at).ok()).max();
-    if let Some(seen) = seen.filter(|seen| clock.now().duration_since(*seen) < jiff::SignedDuration::from_mins(2)) {
+    if let Some(seen) =
+        seen.filter(|seen| clock.now().duration_since(*seen) < jiff::SignedDuration::from_mins(2))
+    {
         bail!("a node was seen on this database at {seen}; stop all of them first, or wait two minutes");
     }
     mark_restored(&store, clock.now(), None).await?;

@@ -57,7 +57,8 @@ pub async fn run(args: VerifyArgs) -> Result<ExitCode> {
     let mut outcomes = vec![Outcome::of("file", &store.check_file().await?)];
     for check in verify::CHECKS {
         let wrong = verify::count_wrong(&mut store.read().await?.conn(), check).await?;
-        let faults: Vec<String> = (wrong > 0).then(|| format!("{wrong} rows {}", check.fault)).into_iter().collect();
+        let faults: Vec<String> =
+            (wrong > 0).then(|| format!("{wrong} rows {}", check.fault)).into_iter().collect();
         outcomes.push(Outcome::of(check.name, &faults));
     }
     outcomes.push(audit(&store, &config).await?);

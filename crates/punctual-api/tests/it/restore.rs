@@ -43,7 +43,8 @@ async fn r03_what_was_due_at_a_restore_waits_for_a_person(bed: TestBed) {
     let read = client.new_key(&["read", "operate"], None).await;
     read.post("/api/v1/restore/release", json!({})).await.refused(403, "scope_missing");
     client.post("/api/v1/restore/release", json!({ "all": true })).await.refused(422, "unknown_field");
-    let done = client.post("/api/v1/restore/release", json!({ "reason": "asked the receivers" })).await.expect(200);
+    let done =
+        client.post("/api/v1/restore/release", json!({ "reason": "asked the receivers" })).await.expect(200);
     let none = json!({ "work": 0, "notifications": 0 });
     assert_eq!(done, json!({ "work": 1, "notifications": 1, "remaining": none }));
     bed.run_for(10).await;

@@ -115,7 +115,8 @@ impl Store {
     pub async fn open(options: StoreOptions, now: Timestamp) -> Result<Self> {
         let backend = if let Some(file) = options.url.strip_prefix("sqlite:") {
             let file = Path::new(file.trim_start_matches("//"));
-            let sqlite = if options.beside { Sqlite::open_beside(file).await } else { Sqlite::open(file).await };
+            let sqlite =
+                if options.beside { Sqlite::open_beside(file).await } else { Sqlite::open(file).await };
             Backend::Sqlite(sqlite?)
         } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://") {
             let postgres = Postgres::open(&options)?;

@@ -68,6 +68,7 @@ const COLD: &[(&str, &str)] = &[
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
     ("tombstones.lock", "a lock, which has no plan"),
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
+    ("verify.counts", "of the copy that a backup has made"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),
     ("work.list", "a page of the API, newest first: it ends with the page, later the fewer rows pass"),
 ];

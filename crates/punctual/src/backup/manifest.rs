@@ -86,7 +86,8 @@ impl Manifest {
             );
         }
         for entry in &manifest.files {
-            let is_below = Path::new(&entry.path).components().all(|part| matches!(part, Component::Normal(_)));
+            let is_below =
+                Path::new(&entry.path).components().all(|part| matches!(part, Component::Normal(_)));
             ensure!(is_below, "the manifest names `{}`, which is not in the backup", entry.path);
         }
         Ok(manifest)
@@ -134,7 +135,8 @@ mod tests {
             fs::write(folder.path().join(MANIFEST), manifest(outside)).unwrap();
             assert!(Manifest::read(folder.path()).is_err(), "{outside}");
         }
-        fs::write(folder.path().join(MANIFEST), manifest("a").replace("\"format\":1", "\"format\":2")).unwrap();
+        fs::write(folder.path().join(MANIFEST), manifest("a").replace("\"format\":1", "\"format\":2"))
+            .unwrap();
         assert!(Manifest::read(folder.path()).unwrap_err().to_string().contains("newer program"));
     }
 }

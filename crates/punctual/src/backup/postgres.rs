@@ -12,13 +12,33 @@ use tokio::{
 
 /// An address without its password, which goes into the environment: others can read a command line.
 fn command(program: &str, url: &str) -> Command {
-    let (address, password) = without_password(url);
+    let (address, password) = without_password(&for_libpq(url));
     let mut command = Command::new(program);
     command.arg("--dbname").arg(address).stdin(Stdio::null()).kill_on_drop(true);
     if let Some(password) = password {
         command.env("PGPASSWORD", password);
     }
     command
+}
+
+/// The address as PostgreSQL's own programs understand it: some parameters have another name for our driver, and one is
+/// the driver's alone.
+fn for_libpq(url: &str) -> String {
+    let Some((address, query)) = url.split_once('?') else { return url.to_owned() };
+    let renamed = query.split('&').filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let name = match name {
+            "statement-cache-capacity" => return None,
+            "ssl-mode" => "sslmode",
+            "ssl-ca" | "ssl-root-cert" => "sslrootcert",
+            "ssl-cert" => "sslcert",
+            "ssl-key" => "sslkey",
+            name => name,
+        };
+        Some(format!("{name}={value}"))
+    });
+    let query: Vec<String> = renamed.collect();
+    if query.is_empty() { address.to_owned() } else { format!("{address}?{}", query.join("&")) }
 }
 
 /// The address, and the password that was in it.
@@ -86,7 +106,7 @@ pub async fn restore(url: &str, file: &Path, now: Timestamp, backup_at: Timestam
         .spawn()
         .with_context(|| missing("pg_restore"))?;
     let mut psql = command("psql", url)
-        .args(["--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1", "--output=/dev/null"])
+        .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--output=/dev/null"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -101,17 +121,19 @@ pub async fn restore(url: &str, file: &Path, now: Timestamp, backup_at: Timestam
         }
         Ok::<_, std::io::Error>((script.wait().await?, said))
     };
+    // The end of its input ends psql, however that comes about. Without the last word nothing is committed.
     let copied = async {
+        to.write_all(b"BEGIN;\n").await?;
         tokio::io::copy(&mut from, &mut to).await?;
         Ok::<_, std::io::Error>(to)
     };
     let psql_end = async {
         let (copied, script) = tokio::join!(copied, script_end);
         let (status, said) = script?;
-        // A script that is cut short must not be committed: psql is not told that it has ended.
         ensure!(status.success(), "pg_restore failed: {}", said.trim());
         if let Ok(mut to) = copied {
             to.write_all(mark(now, backup_at).as_bytes()).await?;
+            to.write_all(b"COMMIT;\n").await?;
             to.shutdown().await?;
         }
         Ok(psql.wait_with_output().await?)
@@ -139,10 +161,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parameters_of_the_driver_are_not_passed_on() {
+        for (url, address) in [
+            ("postgres://h/db?statement-cache-capacity=9", "postgres://h/db"),
+            (
+                "postgres://h/db?ssl-mode=require&statement-cache-capacity=9",
+                "postgres://h/db?sslmode=require",
+            ),
+            ("postgres://h/db?host=/run/x&ssl-ca=a.pem", "postgres://h/db?host=/run/x&sslrootcert=a.pem"),
+            ("postgres://h/db", "postgres://h/db"),
+        ] {
+            assert_eq!(for_libpq(url), address);
+        }
+    }
+
+    #[test]
     fn a_password_is_taken_out_of_an_address() {
         for (url, address, password) in [
             ("postgres://u:p%40ss@h/db", "postgres://u@h/db", Some("p@ss")),
-            ("postgres://u:a@b@h1,h2:5433/db?sslmode=require", "postgres://u@h1,h2:5433/db?sslmode=require", Some("a@b")),
+            (
+                "postgres://u:a@b@h1,h2:5433/db?sslmode=require",
+                "postgres://u@h1,h2:5433/db?sslmode=require",
+                Some("a@b"),
+            ),
             ("postgres://u@h/db?x=a:b@c", "postgres://u@h/db?x=a:b@c", None),
             ("postgres://h/db", "postgres://h/db", None),
             ("postgres://u:%zz%4@h", "postgres://u@h", Some("%zz%4")),

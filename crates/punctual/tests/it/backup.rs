@@ -55,7 +55,8 @@ async fn busy(place: &Place, receiver: &Receiver) -> Server {
         assert_eq!(server.post("/api/v1/notifications", &json!(items)).await.unwrap().0, 200);
     }
     let file = server.client.post(format!("{}/api/v1/blobs", server.address)).bearer_auth(crate::server::KEY);
-    assert!(file.body("a file").send().await.unwrap().status().is_success());
+    let file = file.header("content-type", "text/plain").body("a file").send().await.unwrap();
+    assert_eq!(file.status(), 201);
     let soon = json!({ "id": "soon", "sendAt": in_two_seconds(), "targets": ["ops"], "channel": "webhook:trial",
         "subject": "soon", "body": "b" });
     assert_eq!(server.post("/api/v1/messages", &soon).await.unwrap().0, 201);
@@ -79,7 +80,13 @@ async fn story(place: Place, other: Place) {
     let to = target.to_str().unwrap().to_owned();
     let manifest = done(&place, &["backup", &to, "--with-master-key", "--json"]);
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
-    assert!(manifest["files"].as_array().unwrap().iter().any(|file| file["path"].as_str().unwrap().starts_with("blobs/uploads/")));
+    assert!(
+        manifest["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|file| file["path"].as_str().unwrap().starts_with("blobs/uploads/"))
+    );
     assert!(refused(&place, &["backup", &to]).contains("is there already"));
     // The one that is backed up goes on and sends everything.
     queue_is_empty(&server).await;
@@ -100,7 +107,8 @@ async fn story(place: Place, other: Place) {
     let (_, attention) = server.get("/api/v1/attention").await;
     assert_eq!(attention["counts"]["restore"], 1, "{attention}");
 
-    let (status, released) = server.post("/api/v1/restore/release", &json!({ "reason": "checked" })).await.unwrap();
+    let (status, released) =
+        server.post("/api/v1/restore/release", &json!({ "reason": "checked" })).await.unwrap();
     assert_eq!((status, &released["notifications"]), (200, &json!(messages)), "{released}");
     let expected = 201 + usize::try_from(messages).unwrap() + 1;
     server.until("what was released", async |_| (receiver.count() == expected).then_some(())).await;
@@ -148,7 +156,8 @@ async fn damage_is_found_and_a_changed_backup_is_not_restored() {
     let sent = json!({ "list": "ops", "subject": "s", "body": "b" });
     server.post("/api/v1/notifications", &sent).await.unwrap();
     let file = server.client.post(format!("{}/api/v1/blobs", server.address)).bearer_auth(crate::server::KEY);
-    assert!(file.body("a file").send().await.unwrap().status().is_success());
+    let file = file.header("content-type", "text/plain").body("a file").send().await.unwrap();
+    assert_eq!(file.status(), 201);
     queue_is_empty(&server).await;
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("backup");
