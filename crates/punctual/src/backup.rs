@@ -105,7 +105,10 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
     }
     if args.with_master_key {
         let file = config.master_key_file.clone().unwrap_or_else(|| config.data_dir.join(master_key::FILE));
-        ensure!(config.master_key.is_none(), "the master key is in a variable, not in a file; keep it yourself");
+        ensure!(
+            config.master_key.is_none(),
+            "the master key is in a variable, not in a file; keep it yourself"
+        );
         let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
         files.put(master_key::FILE, &text)?;
     }
@@ -215,7 +218,9 @@ fn tell(manifest: &Manifest, args: &BackupArgs) -> Result<()> {
         manifest.taken_at
     );
     if !manifest.has_database {
-        println!("The database is not in it: the files belong to a backup of PostgreSQL that was taken just now.");
+        println!(
+            "The database is not in it: the files belong to a backup of PostgreSQL that was taken just now."
+        );
     }
     if let (Some(key), false) = (&manifest.master_key, manifest.has_master_key) {
         println!("The master key `{key}` is not in it; without it the secrets of channels cannot be read.");

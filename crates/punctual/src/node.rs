@@ -127,7 +127,10 @@ impl Node {
             listeners: Listeners::default(),
             vault,
         })?;
-        engine.hold_restored(engine.clock.now()).await.context("what a restore left in doubt cannot be held")?;
+        engine
+            .hold_restored(engine.clock.now())
+            .await
+            .context("what a restore left in doubt cannot be held")?;
         let secrets = SecretFiles::open(config)?;
         let sign_on = config.sign_on.as_ref().map(|wanted| open_sign_on(wanted, &secrets, &guard));
         let sign_on = sign_on.transpose().context("[sign_on]")?.map(Arc::new);
