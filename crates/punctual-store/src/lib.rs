@@ -14,6 +14,7 @@ pub mod channels;
 pub mod database_clock;
 mod db;
 pub mod delivery_policy;
+pub mod doctor;
 pub mod error;
 pub mod facts;
 pub mod foreign;
@@ -73,7 +74,7 @@ pub use wake::{Stage, Wake};
 
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db,
-    delivery_policy, facts, idempotency, inbox, invitations, lists, messages, nodes, notifications,
+    delivery_policy, doctor, facts, idempotency, inbox, invitations, lists, messages, nodes, notifications,
     operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, restored, rollouts,
     run_ownership, run_records, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,

@@ -64,6 +64,7 @@ const STEPS: &[Step] = &[
     step!(33, "0033_audit_chain"),
     step!(36, "0036_owed"),
     step!(38, "0038_attachments"),
+    step!(46, "0046_autovacuum"),
 ];
 
 /// The newest step of the pipeline's schema.

@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod definitions;
 mod demo;
+mod doctor;
 mod keys;
 mod master_key;
 mod migrate;
@@ -71,6 +72,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Bring a backup into a new data folder or an empty database; what was due since then waits for a person.
     Restore(restore::RestoreArgs),
+    /// Check an installation: configuration, database, clock, disk, keys, channels; each finding with its repair.
+    Doctor(doctor::DoctorArgs),
     /// Check a database as a whole: the file, what rows point at, the audit, counters, missing files.
     Verify(verify::VerifyArgs),
     /// Let a running server do one pass over everything that is ready.
@@ -116,6 +119,7 @@ fn main() -> ExitCode {
             Command::Audit(args) => audit::run(args).await,
             Command::Backup(args) => backup::run(args).await.map(succeeded),
             Command::Restore(args) => restore::run(args).await.map(succeeded),
+            Command::Doctor(args) => doctor::run(args).await,
             Command::Verify(args) => verify::run(args).await,
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),

@@ -58,6 +58,8 @@ const SETTINGS: &str = "PRAGMA journal_mode = WAL;
 /// A log of this many pages (64 MiB) is folded back with the writer held, because under steady writes it never ends by
 /// itself. It is then written again from its beginning: space that the file already has is cheaper to write to than new.
 const FRAMES_TO_START_OVER: i64 = 16_384;
+/// Pages that short readers keep from being folded back at any moment.
+const FRAMES_OF_READERS: i64 = 1_024;
 /// How long starting over waits for readers while it holds the writer. A backup reads for minutes; the log then grows until
 /// it is done.
 const WAITS_FOR_READERS: Duration = Duration::from_millis(100);
@@ -65,6 +67,12 @@ const WAITS_FOR_READERS: Duration = Duration::from_millis(100);
 const SETTINGS_BESIDE: &str = "PRAGMA query_only = ON;
     PRAGMA cache_size = -32768;
     PRAGMA temp_store = MEMORY;";
+
+/// What a checkpoint found.
+struct Log {
+    frames: i64,
+    folded: i64,
+}
 
 /// An open file.
 pub(super) struct Sqlite {
@@ -168,8 +176,10 @@ impl Sqlite {
             return Ok(());
         }
         // Most is copied without holding anybody; only the rest waits for the writer.
-        let frames = self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
-        if frames > FRAMES_TO_START_OVER {
+        let log = self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
+        // Somebody reads an old state for long, as a backup does: starting over would wait for them with the writer held.
+        let is_read = log.frames - log.folded > FRAMES_OF_READERS;
+        if log.frames > FRAMES_TO_START_OVER && !is_read {
             let permit = self.gate.enter(Lane::Intake).await;
             self.fold("PRAGMA wal_checkpoint(RESTART)", Some(permit)).await?;
         }
@@ -195,8 +205,8 @@ impl Sqlite {
         done.map_err(StoreError::connection)
     }
 
-    /// Returns how many pages the log holds.
-    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
+    /// Returns how many pages the log holds, and how many of them are in the file.
+    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<Log> {
         let reading = self.read(Purpose::Engine).await?;
         // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
         let job = move |session: &mut Session| {
@@ -204,7 +214,7 @@ impl Sqlite {
             if permit.is_some() {
                 conn.busy_timeout(WAITS_FOR_READERS)?;
             }
-            let frames = conn.query_one(text, [], |row| row.get(1));
+            let frames = conn.query_one(text, [], |row| Ok(Log { frames: row.get(1)?, folded: row.get(2)? }));
             drop(permit);
             conn.busy_timeout(BUSY_FOR_AT_MOST)?;
             frames

@@ -7,6 +7,7 @@ mod brokers;
 mod clock;
 mod crash_points;
 mod definitions;
+mod doctor;
 mod first_minutes;
 mod integrators;
 mod object_store;
