@@ -2035,6 +2035,40 @@ ResponseTaken = TypedDict(
     },
 )
 
+Restore = TypedDict(
+    "Restore",
+    {
+        "backupAt": NotRequired["Union[str, None]"],
+        "heldBy": NotRequired["Union[str, None]"],
+        "restoredAt": "str",
+        "waiting": "RestoredRows",
+    },
+)
+
+RestoreSettled = TypedDict(
+    "RestoreSettled",
+    {
+        "notifications": "int",
+        "remaining": "RestoredRows",
+        "work": "int",
+    },
+)
+
+RestoredRows = TypedDict(
+    "RestoredRows",
+    {
+        "notifications": "int",
+        "work": "int",
+    },
+)
+
+Restores = TypedDict(
+    "Restores",
+    {
+        "last": NotRequired["Union[Restore, None]"],
+    },
+)
+
 Retention = TypedDict(
     "Retention",
     {
@@ -3624,6 +3658,10 @@ __all__ = [
     "ResponseMeta",
     "ResponseRequest",
     "ResponseTaken",
+    "Restore",
+    "RestoreSettled",
+    "RestoredRows",
+    "Restores",
     "Retention",
     "RetriedDeliveries",
     "RetryPolicy",

@@ -209,6 +209,10 @@ class Operations(Transport):
         """Give a parked notification up."""
         return self._call("POST", f"/api/v1/notifications/{self._segment(id)}/discard", body=body, idempotency_key=idempotency_key)
 
+    def discard_restore(self, body: Optional[m.ReasonRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RestoreSettled:
+        """Give up what was due when the database was restored."""
+        return self._call("POST", "/api/v1/restore/discard", body=body, idempotency_key=idempotency_key)
+
     def explain_decisions(self, *, source_type: str, source_id: str, date: str) -> m.Why:
         """Why something was sent about a source on a day, or why not."""
         return self._call("GET", "/api/v1/why", query={"sourceType": source_type, "sourceId": source_id, "date": date})
@@ -344,6 +348,10 @@ class Operations(Transport):
     def get_report_subscription_upcoming(self, guid: str, *, count: Optional[int] = None) -> m.Upcoming:
         """The next runs of a subscription, in its local time."""
         return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/upcoming", query={"count": count})
+
+    def get_restore(self) -> m.Restores:
+        """The last restore of the database, and what waits because of it."""
+        return self._call("GET", "/api/v1/restore")
 
     def get_retention(self) -> m.Retention:
         """How long finished notifications are kept, and what the last purge removed."""
@@ -848,6 +856,10 @@ class Operations(Transport):
     def rekey_secrets(self, body: Optional[m.RekeyRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Rekey:
         """Seal every secret anew."""
         return self._call("POST", "/api/v1/secrets/rekey", body=body, idempotency_key=idempotency_key)
+
+    def release_restore(self, body: Optional[m.ReasonRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RestoreSettled:
+        """Send what was due when the database was restored."""
+        return self._call("POST", "/api/v1/restore/release", body=body, idempotency_key=idempotency_key)
 
     def release_work(self, id: int, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Work:
         """Let a held row go on."""

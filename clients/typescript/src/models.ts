@@ -2198,6 +2198,38 @@ export interface ResponseTaken {
   submissionId?: string | null;
 }
 
+/** A restore of the database. */
+export interface Restore {
+  /** When the backup was taken, where that is known. */
+  backupAt?: string | null;
+  /** What was due by this moment, the first start after the restore, waits for a person. */
+  heldBy?: string | null;
+  restoredAt: string;
+  /** What still waits, counted up to 10,000 each. */
+  waiting: RestoredRows;
+}
+
+/** What was released or discarded. */
+export interface RestoreSettled {
+  notifications: number;
+  /** What still waits, counted up to 10,000 each: one request takes ten thousand rows of each at most. */
+  remaining: RestoredRows;
+  work: number;
+}
+
+/** Rows that were due or under way between the backup and the first start after the restore. */
+export interface RestoredRows {
+  /** Parked notifications. */
+  notifications: number;
+  /** Work on hold. */
+  work: number;
+}
+
+/** The last restore, if there was one. */
+export interface Restores {
+  last?: Restore | null;
+}
+
 /** How long is kept, and the last run of the purge. */
 export interface Retention {
   /** Days for which entries of the audit are kept; null where they are kept for good. */

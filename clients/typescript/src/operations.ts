@@ -236,6 +236,11 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/notifications/${this.segment(id)}/discard`, { body, idempotencyKey: options.idempotencyKey });
   }
 
+  /** Give up what was due when the database was restored */
+  discardRestore(body?: m.ReasonRequest, options: PostOptions = {}): Promise<m.RestoreSettled> {
+    return this.call("POST", `/api/v1/restore/discard`, { body, idempotencyKey: options.idempotencyKey });
+  }
+
   /** Why something was sent about a source on a day, or why not */
   explainDecisions(query: { sourceType: string; sourceId: string; date: string }): Promise<m.Why> {
     return this.call("GET", `/api/v1/why`, { query });
@@ -404,6 +409,11 @@ export class Operations extends Transport {
   /** The next runs of a subscription, in its local time */
   getReportSubscriptionUpcoming(guid: string, query: { count?: number } = {}): Promise<m.Upcoming> {
     return this.call("GET", `/api/v1/report-subscriptions/${this.segment(guid)}/upcoming`, { query });
+  }
+
+  /** The last restore of the database, and what waits because of it */
+  getRestore(): Promise<m.Restores> {
+    return this.call("GET", `/api/v1/restore`);
   }
 
   /** How long finished notifications are kept, and what the last purge removed */
@@ -1034,6 +1044,11 @@ export class Operations extends Transport {
   /** Seal every secret anew */
   rekeySecrets(body?: m.RekeyRequest, options: PostOptions = {}): Promise<m.Rekey> {
     return this.call("POST", `/api/v1/secrets/rekey`, { body, idempotencyKey: options.idempotencyKey });
+  }
+
+  /** Send what was due when the database was restored */
+  releaseRestore(body?: m.ReasonRequest, options: PostOptions = {}): Promise<m.RestoreSettled> {
+    return this.call("POST", `/api/v1/restore/release`, { body, idempotencyKey: options.idempotencyKey });
   }
 
   /** Let a held row go on */

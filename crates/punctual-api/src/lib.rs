@@ -36,6 +36,7 @@ mod proxies;
 mod reconciliations;
 mod reminder_settings;
 mod reports;
+mod restore;
 mod retention;
 mod sandbox;
 mod scheduler;

@@ -24,8 +24,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events,
     forecast, health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
-    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, search, secrets,
-    sites, sources, subscribers, suppressions, surveys, templates, users, work,
+    reconciliations, reminder_settings, reports, restore, retention, sandbox, scheduler, schedules, search,
+    secrets, sites, sources, subscribers, suppressions, surveys, templates, users, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -247,6 +247,9 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(notifications::kpis))
         .routes(routes!(definitions::document::export, definitions::document::import))
+        .routes(routes!(restore::get))
+        .routes(routes!(restore::release))
+        .routes(routes!(restore::discard))
         .routes(routes!(retention::get))
         .routes(routes!(retention::purge))
         .routes(routes!(subscribers::list))

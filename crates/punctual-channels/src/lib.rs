@@ -9,7 +9,7 @@
 //! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
 //! channel and the sandbox), `callback` for what providers report later, `oidc` for the
 //! single sign-on of people, `guard` for the addresses that must not be reached,
-//! `connect` for the connections themselves, `trust` for certificates.
+//! `connect` for the connections themselves, `reach` for whether a destination answers, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
@@ -36,6 +36,7 @@ pub mod memory;
 pub mod nats;
 pub mod oidc;
 pub mod provider;
+pub mod reach;
 mod room;
 pub mod sendgrid;
 pub mod settings;

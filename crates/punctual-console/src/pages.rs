@@ -17,6 +17,7 @@ mod overview;
 mod preferences;
 mod reminders;
 mod reports;
+mod restore;
 mod sandbox;
 mod search;
 mod settings;
@@ -80,6 +81,7 @@ fn of_the_installation() -> Router<Shared> {
         .merge(sites::routes())
         .merge(suppressions::routes())
         .merge(preferences::routes())
+        .merge(restore::routes())
         .merge(sandbox::routes())
         .merge(users::routes())
         .merge(sign_on::routes())

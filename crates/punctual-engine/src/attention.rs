@@ -70,10 +70,12 @@ pub enum Kind {
     Audit,
     /// A consumer that has been disconnected for long.
     Consumer,
+    /// What was due when the database was restored.
+    Restore,
 }
 
 impl Kind {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -93,6 +95,7 @@ impl Kind {
         Self::Purge,
         Self::Audit,
         Self::Consumer,
+        Self::Restore,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -116,6 +119,7 @@ impl Kind {
             Self::Purge => "purge",
             Self::Audit => "audit",
             Self::Consumer => "consumer",
+            Self::Restore => "restore",
         }
     }
 
@@ -133,6 +137,7 @@ impl Kind {
             Self::Purge => "not purged",
             Self::Audit => "broken",
             Self::Consumer => "disconnected",
+            Self::Restore => "in doubt",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
             Self::Node => "not well",
@@ -321,6 +326,7 @@ impl Engine {
             (Kind::Purge, listed(Kind::Purge)),
             (Kind::Audit, listed(Kind::Audit)),
             (Kind::Consumer, listed(Kind::Consumer)),
+            (Kind::Restore, listed(Kind::Restore)),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

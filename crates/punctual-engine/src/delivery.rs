@@ -16,6 +16,7 @@ mod plan;
 mod policy;
 mod record;
 mod render;
+mod restored;
 mod send;
 mod sent;
 mod settle;

@@ -33,6 +33,7 @@ mod readiness;
 pub mod receipts;
 pub mod references;
 pub mod registration;
+pub mod restored;
 mod run;
 mod sandbox;
 pub mod search;

@@ -79,6 +79,7 @@ reason_codes! {
     InstanceMissing "instance-missing" "Its survey instance is gone",
     InvalidPayload "invalid-payload" "Its payload cannot be read",
     KeyTooLong "key-too-long" "Its key would be longer than 512 bytes: shorten the ids it is made of",
+    Restored "restored" "The database was restored: whether it was sent after the backup is not known",
     LeaseExpired "lease-expired" "Its worker stopped before it was done",
     ListenerFailed "listener-failed" "A subscriber of its topic failed",
     MessageMissing "message-missing" "The message was removed",

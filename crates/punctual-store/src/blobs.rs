@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use object_store::{
     ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path as BlobPath,
 };
@@ -75,6 +76,21 @@ impl Blobs {
     pub async fn delete(&self, name: &str) -> Result<()> {
         match self.store.delete(&BlobPath::from(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The names of all blobs, a part of them at a time.
+    pub fn names(&self) -> impl Stream<Item = Result<String>> + Send + use<> {
+        self.store.list(None).map(|found| Ok(found?.location.to_string()))
+    }
+
+    /// Whether there is a blob of that name.
+    #[boxed]
+    pub async fn exists(&self, name: &str) -> Result<bool> {
+        match self.store.head(&BlobPath::from(name)).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

@@ -26,6 +26,8 @@ pub enum StoreError {
         "the database has schema {found}, this program knows {known}; use a newer program, nothing was changed"
     )]
     NewerSchema { found: i64, known: i64 },
+    #[error("the database has schema {found}, this program knows {known}; run `punctual migrate` first")]
+    OlderSchema { found: i64, known: i64 },
     #[error(
         "a newer program has changed the database; it takes programs that know schema {needed}, this one knows {known}: start the newer version"
     )]

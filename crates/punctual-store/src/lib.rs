@@ -15,6 +15,7 @@ pub mod consumers;
 pub mod database_clock;
 mod db;
 pub mod delivery_policy;
+pub mod doctor;
 pub mod error;
 pub mod facts;
 pub mod foreign;
@@ -37,6 +38,7 @@ pub mod receipts;
 pub mod reminders;
 pub mod report_subscriptions;
 pub mod report_troubles;
+pub mod restored;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
@@ -59,11 +61,13 @@ pub mod surveys;
 pub mod templates;
 pub mod uploads;
 pub mod users;
+pub mod verify;
 pub mod wake;
 pub mod work;
 
 pub use db::{
     Conn, CrashPoint, Deadlines, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener,
+    copy_sqlite,
 };
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
@@ -73,11 +77,12 @@ pub use wake::{Stage, Wake};
 
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
-    delivery_policy, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes, notifications,
-    operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, rollouts,
-    run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
+    delivery_policy, doctor, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes,
+    notifications, operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, restored,
+    rollouts, run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
+    sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,
-    templates, uploads, users, work
+    templates, uploads, users, verify, work
 ];
 
 /// Every statement that runs on PostgreSQL: its name and its text. For the test of their plans.

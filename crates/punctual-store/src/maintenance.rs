@@ -47,6 +47,14 @@ impl FreshDatabase {
     }
 }
 
+/// How many tables a PostgreSQL database has: none where it is empty.
+#[boxed]
+pub async fn tables(url: &str) -> Result<i64> {
+    let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+    let count = sqlx::query_scalar("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'");
+    count.fetch_one(&mut conn).await.map_err(StoreError::connection)
+}
+
 /// A snapshot of the whole database that is held until this is dropped, as a dump or a replica holds one. PostgreSQL keeps
 /// every row that is changed meanwhile; SQLite's readers do the same to its log.
 pub struct HeldSnapshot {

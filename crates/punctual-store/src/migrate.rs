@@ -66,6 +66,7 @@ const STEPS: &[Step] = &[
     step!(38, "0038_attachments"),
     step!(39, "0039_template_versions"),
     step!(41, "0041_consumers"),
+    step!(46, "0046_autovacuum"),
 ];
 
 /// The newest step of the pipeline's schema.
@@ -202,6 +203,32 @@ fn apply_on_sqlite(conn: &Connection, kind: Schema, now: Timestamp) -> Result<()
         conn.execute(SERVES, serves).map_err(failed("schema_steps"))?;
     }
     Ok(())
+}
+
+/// An error where the schema is not the one that this program knows; nothing is changed.
+pub(crate) async fn check_on_sqlite(reader: &SqliteThread, kind: Schema) -> Result<()> {
+    let job = move |session: &mut Session| -> rusqlite::Result<Vec<(i64, String)>> {
+        let mut read = session.bare().prepare(APPLIED)?;
+        let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        applied.collect()
+    };
+    let applied = reader.run(job).await.map_err(StoreError::connection)?;
+    check(kind, &applied.map_err(StoreError::connection)?)
+}
+
+/// The same on PostgreSQL.
+pub(crate) async fn check_on_postgres(conn: &mut PgConnection, kind: Schema) -> Result<()> {
+    let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(conn).await;
+    let applied: Vec<(i64, String)> = applied.map_err(StoreError::connection)?;
+    check(kind, &applied)
+}
+
+fn check(kind: Schema, applied: &[(i64, String)]) -> Result<()> {
+    if missing(kind.steps(), applied)?.is_empty() {
+        return Ok(());
+    }
+    let found = applied.last().map_or(0, |(found, _)| *found);
+    Err(StoreError::OlderSchema { found, known: kind.steps().last().map_or(0, |step| step.version) })
 }
 
 fn failed<E: Into<DriverError>>(step: &'static str) -> impl FnOnce(E) -> StoreError {

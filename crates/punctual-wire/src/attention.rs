@@ -12,7 +12,7 @@ pub struct Attention {
     /// Newest first.
     pub items: Vec<AttentionItem>,
     /// How many of each kind, and `total`. Counting stops at 10,000.
-    #[schema(example = json!({"hold": 1, "parked": 3, "subscriber": 0, "sync": 0, "site": 0, "receipt": 0, "runHeld": 0, "runFailed": 0, "orphan": 0, "circuit": 0, "node": 0, "clock": 0, "locked": 0, "failed": 0, "owed": 0, "reconcile": 0, "purge": 0, "audit": 0, "consumer": 0, "total": 4}))]
+    #[schema(example = json!({"hold": 1, "parked": 3, "subscriber": 0, "sync": 0, "site": 0, "receipt": 0, "runHeld": 0, "runFailed": 0, "orphan": 0, "circuit": 0, "node": 0, "clock": 0, "locked": 0, "failed": 0, "owed": 0, "reconcile": 0, "purge": 0, "audit": 0, "consumer": 0, "restore": 0, "total": 4}))]
     pub counts: BTreeMap<String, i64>,
 }
 
@@ -20,7 +20,7 @@ pub struct Attention {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AttentionItem {
     /// `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`,
-    /// `reconcile`, `purge`, `audit` or `consumer`; others may be added.
+    /// `reconcile`, `purge`, `audit`, `consumer` or `restore`; others may be added.
     #[schema(value_type = String, example = "parked")]
     pub kind: Cow<'static, str>,
     /// The state it is in, as lists show it.

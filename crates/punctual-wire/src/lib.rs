@@ -37,6 +37,7 @@ pub mod problem;
 pub mod reach;
 pub mod reminders;
 pub mod reports;
+pub mod restore;
 pub mod retention;
 pub mod rollouts;
 pub mod sandbox;

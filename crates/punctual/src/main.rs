@@ -1,12 +1,14 @@
 //! The `punctual` program: its commands, its configuration, and how the parts are put together.
 
 mod audit;
+mod backup;
 mod bench;
 mod clock;
 mod completions;
 mod config;
 mod definitions;
 mod demo;
+mod doctor;
 mod keys;
 mod master_key;
 mod migrate;
@@ -20,6 +22,7 @@ mod reconcile;
 #[cfg(test)]
 mod reference;
 mod remote;
+mod restore;
 mod secret_source;
 mod secrets;
 mod serve;
@@ -30,6 +33,7 @@ mod surveys;
 #[cfg_attr(not(feature = "otlp"), path = "telemetry_absent.rs")]
 mod telemetry;
 mod tick;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -69,6 +73,14 @@ enum Command {
     Ready(ready::ReadyArgs),
     /// Check that the audit is as it was written, or erase what it says about somebody, directly in the database.
     Audit(audit::AuditArgs),
+    /// Copy database and files into a new folder, also while a server runs on them.
+    Backup(backup::BackupArgs),
+    /// Bring a backup into a new data folder or an empty database; what was due since then waits for a person.
+    Restore(restore::RestoreArgs),
+    /// Check an installation: configuration, database, clock, disk, keys, channels; each finding with its repair.
+    Doctor(doctor::DoctorArgs),
+    /// Check a database as a whole: the file, what rows point at, the audit, counters, missing files.
+    Verify(verify::VerifyArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
     /// Write all definitions of a running server into files, one each, for version control.
@@ -114,6 +126,10 @@ fn main() -> ExitCode {
             Command::Secrets(args) => secrets::run(args).await.map(succeeded),
             Command::Ready(args) => ready::run(args).await,
             Command::Audit(args) => audit::run(args).await,
+            Command::Backup(args) => backup::run(args).await.map(succeeded),
+            Command::Restore(args) => restore::run(args).await.map(succeeded),
+            Command::Doctor(args) => doctor::run(args).await,
+            Command::Verify(args) => verify::run(args).await,
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),

@@ -17,7 +17,7 @@ use punctual_store::Store;
 use crate::{config::Config, random::SystemRandom};
 
 /// The file in the data folder.
-const FILE: &str = "master.key";
+pub const FILE: &str = "master.key";
 
 /// Opens the vault with the key that was given; makes one where a database has none yet.
 pub async fn open(config: &Config, store: &Store) -> Result<Vault> {
@@ -41,6 +41,21 @@ pub async fn open(config: &Config, store: &Store) -> Result<Vault> {
                 }
                 make(&file)?;
             }
+            Arc::new(KeyFile(file))
+        }
+    };
+    Vault::open(source, Arc::new(SystemRandom)).context("no master key")
+}
+
+/// Opens the vault with the key that is there; makes none.
+pub fn open_present(config: &Config) -> Result<Vault> {
+    let source: Arc<dyn KeySource> = match &config.master_key {
+        Some(given) => {
+            let keys = given.expose().split(',').map(MasterKey::parse).collect::<Result<Vec<_>, _>>();
+            Arc::new(FixedKeys { keys: keys.context("PUNCTUAL_MASTER_KEY")?, place: "PUNCTUAL_MASTER_KEY" })
+        }
+        None => {
+            let file = config.master_key_file.clone().unwrap_or_else(|| config.data_dir.join(FILE));
             Arc::new(KeyFile(file))
         }
     };

@@ -131,6 +131,10 @@ impl Node {
             vault,
         })?;
         let traces = telemetry::start(config, &engine, wall.clone())?;
+        engine
+            .hold_restored(engine.clock.now())
+            .await
+            .context("what a restore left in doubt cannot be held")?;
         let secrets = SecretFiles::open(config)?;
         let secrets = Arc::new(secrets);
         let opener = SignOnOpener { secrets: secrets.clone(), guard: guard.clone() };

@@ -53,6 +53,7 @@ mod report_ownership;
 mod report_readers;
 mod report_times;
 mod reports;
+mod restore;
 mod rig_flood;
 mod rig_reminders;
 mod scopes;

@@ -188,6 +188,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "They take no events from their brokers. They connect again automatically; until then events wait there.",
             Some("/consumers"),
         ),
+        Kind::Restore => (
+            "After a restore",
+            "These were due when the database was restored. Some may have been sent already; release or discard them.",
+            None,
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

@@ -8,10 +8,11 @@ use punctual_store::{
     Conn, StoreError,
     attention::{self, WaitingRow},
     reminders::reconciliations,
+    restored as store,
 };
 
-use super::{Kind, Waiting, waiting};
-use crate::{Engine, audit_chain::SEAL, config::earlier, purge, troubles::Chore};
+use super::{COUNTED, Kind, Waiting, waiting};
+use crate::{Engine, audit_chain::SEAL, config::earlier, purge, restored, troubles::Chore};
 
 impl Engine {
     /// Everything of this kind; there is little of it, so that it is counted by listing it.
@@ -20,6 +21,7 @@ impl Engine {
         all.extend(self.purges_waiting(conn).await?);
         all.extend(self.audit_waiting(conn).await?);
         all.extend(self.consumers_waiting(conn).await?);
+        all.extend(restore_waiting(conn).await?);
         Ok(all)
     }
 
@@ -91,6 +93,29 @@ impl Engine {
         });
         Ok(held_back.into_iter().chain(failing).collect())
     }
+}
+
+/// A restore after which rows still wait for a person.
+async fn restore_waiting(conn: &mut Conn<'_>) -> Result<Option<Waiting>, StoreError> {
+    let Some(restore) = restored::last(conn).await? else { return Ok(None) };
+    let left = store::left(conn, COUNTED).await?;
+    if left.work + left.notifications == 0 {
+        return Ok(None);
+    }
+    let backup = restore.backup_at.map_or_else(String::new, |at| format!(" of {at}"));
+    let reason = format!(
+        "{} messages and {} work rows were due between the backup{backup} and the restore; whether they were sent is not known",
+        left.notifications, left.work
+    );
+    Ok(Some(Waiting {
+        kind: Kind::Restore,
+        id: restore.restored_at.to_string(),
+        title: "Restored database".to_owned(),
+        reason,
+        since: restore.restored_at,
+        link: "/restore".to_owned(),
+        cause: None,
+    }))
 }
 
 /// What the keys of a provider's looks begin with.

@@ -1,6 +1,8 @@
 -- Who has a key, apart from what becomes of it. A row of work that changes gets a new entry in the indexes of its table,
 -- and a key lies anywhere among the others: a page of the index, and a page of the log, for each row that ends. Keys are
 -- compared byte by byte, as SQLite does it: the order of a language is slow, and says nothing about them.
+-- A key that is written between the copy and the exchange of the index would be lost: nobody writes meanwhile.
+LOCK TABLE work IN ACCESS EXCLUSIVE MODE;
 CREATE TABLE work_keys (
     key TEXT COLLATE "C" NOT NULL,
     work_id BIGINT NOT NULL

@@ -1,6 +1,6 @@
 //! Opening a store, what it gives out, and the durability it was really given.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -34,6 +34,8 @@ pub struct StoreOptions {
     pub connections: u32,
     /// The longest waits for PostgreSQL.
     pub deadlines: Deadlines,
+    /// Only read, beside whoever owns the database: nothing is locked, changed or migrated.
+    pub beside: bool,
     /// Run although the database may lose acknowledged rows at a power cut.
     pub accept_weak_durability: bool,
     /// Claims wait for each other instead of skipping locked rows. Only slower; for proving that.
@@ -51,13 +53,28 @@ impl StoreOptions {
             schema: Schema::Pipeline,
             connections: 12,
             deadlines: Deadlines::default(),
+            beside: false,
             accept_weak_durability: false,
             without_skip_locked: false,
             notifies_nodes: false,
             faults: Faults::default(),
         }
     }
+
+    /// For a look at a database that may be in use: it only reads, and its statements may take long.
+    pub fn beside(url: impl Into<String>) -> Self {
+        let deadlines = Deadlines {
+            statement: LONG_LOOK,
+            read: LONG_LOOK,
+            idle_in_transaction: LONG_LOOK,
+            ..Deadlines::default()
+        };
+        Self { beside: true, accept_weak_durability: true, connections: 4, deadlines, ..Self::new(url) }
+    }
 }
+
+/// The longest statement of a look beside the owner.
+const LONG_LOOK: Duration = Duration::from_secs(10 * 60);
 
 /// What the database says about keeping what it acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -97,7 +114,10 @@ impl Store {
     #[boxed]
     pub async fn open(options: StoreOptions, now: Timestamp) -> Result<Self> {
         let backend = if let Some(file) = options.url.strip_prefix("sqlite:") {
-            Backend::Sqlite(Sqlite::open(Path::new(file.trim_start_matches("//"))).await?)
+            let file = Path::new(file.trim_start_matches("//"));
+            let sqlite =
+                if options.beside { Sqlite::open_beside(file).await } else { Sqlite::open(file).await };
+            Backend::Sqlite(sqlite?)
         } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://") {
             let postgres = Postgres::open(&options)?;
             postgres.find_pooler().await?;
@@ -106,7 +126,11 @@ impl Store {
             return Err(StoreError::Url);
         };
         let mut inner = Inner { backend, wake: Wake::default(), durability: Durability::unknown(), options };
-        inner.backend.migrate(inner.options.schema, now).await?;
+        if inner.options.beside {
+            inner.backend.check_schema(inner.options.schema).await?;
+        } else {
+            inner.backend.migrate(inner.options.schema, now).await?;
+        }
         inner.durability = inner.backend.durability().await?;
         if !inner.durability.survives_power_loss && !inner.options.accept_weak_durability {
             return Err(StoreError::WeakDurability(inner.durability.settings));
@@ -139,7 +163,7 @@ impl Store {
     /// is of use only after the process died.
     pub(crate) async fn note(&self) -> Result<Note<'_>> {
         Ok(match &self.0.backend {
-            Backend::Sqlite(sqlite) => Note::File(sqlite.note(), self.0.options.faults.clone()),
+            Backend::Sqlite(sqlite) => Note::File(sqlite.note()?, self.0.options.faults.clone()),
             Backend::Postgres(postgres) => {
                 let held = postgres.engine.begin(Sync::Process).await.map_err(StoreError::connection)?;
                 Note::Row(Tx::new(self.clone(), Open::Postgres(held), self.0.options.faults.clone()))
@@ -258,6 +282,15 @@ impl Store {
         }
     }
 
+    /// What SQLite says about the file itself: nothing where it is whole. PostgreSQL's checksums are its own affair.
+    #[boxed]
+    pub async fn check_file(&self) -> Result<Vec<String>> {
+        match &self.0.backend {
+            Backend::Sqlite(sqlite) => sqlite.check_file().await,
+            Backend::Postgres(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Closes every connection; what is committed stays.
     #[boxed]
     pub async fn close(&self) {
@@ -275,6 +308,17 @@ impl Backend {
             Backend::Postgres(postgres) => {
                 let mut conn = postgres.patient().await?;
                 migrate::on_postgres(&mut conn, postgres.patient_begin(), schema, now).await?;
+                conn.close().await.map_err(StoreError::connection)
+            }
+        }
+    }
+
+    async fn check_schema(&self, schema: Schema) -> Result<()> {
+        match self {
+            Backend::Sqlite(sqlite) => migrate::check_on_sqlite(sqlite.writer(), schema).await,
+            Backend::Postgres(postgres) => {
+                let mut conn = postgres.patient().await?;
+                migrate::check_on_postgres(&mut conn, schema).await?;
                 conn.close().await.map_err(StoreError::connection)
             }
         }

@@ -4,6 +4,7 @@
 //! on a thread of its own and takes whole statements, sets included.
 
 mod bind;
+mod copy;
 mod decode;
 mod ilike;
 mod note;
@@ -20,6 +21,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
+pub use copy::copy_sqlite;
 pub(crate) use note::NoteFile;
 pub(super) use readers::Reading;
 pub(crate) use session::Session;
@@ -56,6 +58,21 @@ const SETTINGS: &str = "PRAGMA journal_mode = WAL;
 /// A log of this many pages (64 MiB) is folded back with the writer held, because under steady writes it never ends by
 /// itself. It is then written again from its beginning: space that the file already has is cheaper to write to than new.
 const FRAMES_TO_START_OVER: i64 = 16_384;
+/// Pages that short readers keep from being folded back at any moment.
+const FRAMES_OF_READERS: i64 = 1_024;
+/// How long starting over waits for readers while it holds the writer. A backup reads for minutes; the log then grows until
+/// it is done.
+const WAITS_FOR_READERS: Duration = Duration::from_millis(100);
+/// For a connection that only reads, beside the owner of the file.
+const SETTINGS_BESIDE: &str = "PRAGMA query_only = ON;
+    PRAGMA cache_size = -32768;
+    PRAGMA temp_store = MEMORY;";
+
+/// What a checkpoint found.
+struct Log {
+    frames: i64,
+    folded: i64,
+}
 
 /// An open file.
 pub(super) struct Sqlite {
@@ -66,9 +83,11 @@ pub(super) struct Sqlite {
     probes: Readers,
     gate: Gate,
     file: PathBuf,
-    note: NoteFile,
-    /// Held, and with it the lock on the file beside the database, for as long as the store is open.
-    _owner: File,
+    /// None for one that only reads.
+    note: Option<NoteFile>,
+    /// Held, and with it the lock on the file beside the database, for as long as the store is open; not by one that only
+    /// reads.
+    _owner: Option<File>,
 }
 
 impl Sqlite {
@@ -89,6 +108,18 @@ impl Sqlite {
             close_file(Path::new(&path));
         }
 
+        let note = NoteFile::open(file).map_err(|e| StoreError::File(file.to_owned(), e))?;
+        Self::start(file, Some((owner, note)), connect).await
+    }
+
+    /// Opens a file that another process may own, to read it.
+    pub(super) async fn open_beside(file: &Path) -> Result<Self> {
+        std::fs::metadata(file).map_err(|e| StoreError::File(file.to_owned(), e))?;
+        Self::start(file, None, connect_beside).await
+    }
+
+    async fn start(file: &Path, owned: Option<(File, NoteFile)>, connect: Connect) -> Result<Self> {
+        let (owner, note) = owned.unzip();
         let start = async |name: &str| {
             let path = file.to_owned();
             let started = SqliteThread::start(name, move || connect(&path)).await;
@@ -109,7 +140,7 @@ impl Sqlite {
             probes: readers(FOR_PROBES).await?,
             gate: Gate::default(),
             file: file.to_owned(),
-            note: NoteFile::open(file).map_err(|e| StoreError::File(file.to_owned(), e))?,
+            note,
             _owner: owner,
         })
     }
@@ -129,8 +160,8 @@ impl Sqlite {
         readers.acquire().await.map_err(StoreError::connection)
     }
 
-    pub(super) fn note(&self) -> &NoteFile {
-        &self.note
+    pub(super) fn note(&self) -> Result<&NoteFile> {
+        self.note.as_ref().ok_or_else(|| StoreError::connection(DriverError::Closed))
     }
 
     pub(super) fn writer(&self) -> &SqliteThread {
@@ -145,8 +176,10 @@ impl Sqlite {
             return Ok(());
         }
         // Most is copied without holding anybody; only the rest waits for the writer.
-        let frames = self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
-        if frames > FRAMES_TO_START_OVER {
+        let log = self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
+        // Somebody reads an old state for long, as a backup does: starting over would wait for them with the writer held.
+        let is_read = log.frames - log.folded > FRAMES_OF_READERS;
+        if log.frames > FRAMES_TO_START_OVER && !is_read {
             let permit = self.gate.enter(Lane::Intake).await;
             self.fold("PRAGMA wal_checkpoint(RESTART)", Some(permit)).await?;
         }
@@ -172,17 +205,34 @@ impl Sqlite {
         done.map_err(StoreError::connection)
     }
 
-    /// Returns how many pages the log holds.
-    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
+    /// Returns how many pages the log holds, and how many of them are in the file.
+    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<Log> {
         let reading = self.read(Purpose::Engine).await?;
         // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
         let job = move |session: &mut Session| {
-            let frames = session.bare().query_one(text, [], |row| row.get(1));
+            let conn = session.bare();
+            if permit.is_some() {
+                conn.busy_timeout(WAITS_FOR_READERS)?;
+            }
+            let frames = conn.query_one(text, [], |row| Ok(Log { frames: row.get(1)?, folded: row.get(2)? }));
             drop(permit);
+            conn.busy_timeout(BUSY_FOR_AT_MOST)?;
             frames
         };
         let frames = reading.thread().run(job).await.map_err(StoreError::connection)?;
         frames.map_err(StoreError::connection)
+    }
+
+    /// What SQLite finds wrong with the file; it reads all of it.
+    pub(super) async fn check_file(&self) -> Result<Vec<String>> {
+        let reading = self.read(Purpose::Engine).await?;
+        let job = |session: &mut Session| -> rusqlite::Result<Vec<String>> {
+            let mut check = session.bare().prepare("PRAGMA integrity_check(100)")?;
+            let found = check.query_map([], |row| row.get(0))?;
+            found.filter(|line| !matches!(line, Ok(text) if text == "ok")).collect()
+        };
+        let found = reading.thread().run(job).await.map_err(StoreError::connection)?;
+        found.map_err(StoreError::connection)
     }
 
     /// Waits for whoever is reading or writing, and closes every connection.
@@ -209,6 +259,18 @@ impl Sqlite {
         let survives_power_loss = keeps_at_a_power_cut(&settings);
         Ok(Durability { database: "sqlite", version, settings, survives_power_loss })
     }
+}
+
+type Connect = fn(&Path) -> std::result::Result<Session, DriverError>;
+
+fn connect_beside(file: &Path) -> std::result::Result<Session, DriverError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(file, flags)?;
+    conn.busy_timeout(BUSY_FOR_AT_MOST)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.execute_batch(SETTINGS_BESIDE)?;
+    ilike::register(&conn)?;
+    Ok(Session::new(conn))
 }
 
 fn connect(file: &Path) -> std::result::Result<Session, DriverError> {

@@ -56,6 +56,10 @@ const BROAD: &[&str] = &["kind", "status"];
 
 /// Statements that may read a growing table in large part, and why.
 const COLD: &[(&str, &str)] = &[
+    ("doctor.autovacuum", "PostgreSQL's own settings, when somebody asks"),
+    ("doctor.bloat", "PostgreSQL's own figures, when somebody asks"),
+    ("doctor.keepers", "PostgreSQL's own figures, when somebody asks"),
+    ("doctor.transactions", "PostgreSQL's own figures, when somebody asks"),
     ("delivery_policy.standing", "whether there are any preferences: it ends with the first"),
     ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
     (
@@ -71,6 +75,7 @@ const COLD: &[(&str, &str)] = &[
     ("templates.forget_versions", "once a day: what templates said before, by when that was"),
     ("tombstones.lock", "a lock, which has no plan"),
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
+    ("verify.counts", "of the copy that a backup has made"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),
     ("work.list", "a page of the API, newest first: it ends with the page, later the fewer rows pass"),
 ];

@@ -1,6 +1,6 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{Store, StoreError, StoreOptions};
+use punctual_store::{Lane, Store, StoreError, StoreOptions, facts};
 use punctual_testkit::{Database, TestBed, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
@@ -175,4 +175,26 @@ async fn nodes_that_start_together_migrate_once() {
     let files =
         std::fs::read_dir(format!("{}/migrations/postgres", env!("CARGO_MANIFEST_DIR"))).unwrap().count();
     assert_eq!(steps, files as i64);
+}
+
+/// On SQLite alone: PostgreSQL's checkpoints are its own.
+#[tokio::test]
+async fn a_reader_that_stays_keeps_no_writer_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.db");
+    let now = "2026-05-14T05:00:00Z".parse().unwrap();
+    let store = Store::open(StoreOptions::new(format!("sqlite:{}", file.display())), now).await.unwrap();
+    let reader = rusqlite::Connection::open(&file).unwrap();
+    reader.execute_batch("BEGIN; SELECT COUNT(*) FROM facts").unwrap();
+    let large = "x".repeat(1 << 20);
+    // More than the log may hold before it is started over.
+    for number in 0..72 {
+        let mut tx = store.begin(Lane::Intake).await.unwrap();
+        facts::put(&mut tx.conn(), now, &format!("f{number}"), &large).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let folded = tokio::time::timeout(std::time::Duration::from_secs(5), store.checkpoint()).await;
+    folded.expect("it waits for the reader").unwrap();
+    drop(reader);
+    store.checkpoint().await.unwrap();
 }

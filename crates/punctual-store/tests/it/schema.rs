@@ -43,6 +43,32 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
     }
 }
 
+/// On PostgreSQL alone: SQLite has no vacuum of its own.
+#[tokio::test]
+async fn tables_that_change_all_the_time_are_vacuumed_early() {
+    let bed = TestBed::on(Database::Postgres).await;
+    let mut conn = PgConnection::connect(bed.url()).await.unwrap();
+    for (table, setting) in [
+        ("work", "autovacuum_vacuum_scale_factor=0.02"),
+        ("notifications", "autovacuum_vacuum_scale_factor=0.02"),
+        ("attempts", "autovacuum_vacuum_scale_factor=0.02"),
+        ("audit", "autovacuum_vacuum_insert_scale_factor=0.05"),
+        ("batches", "autovacuum_vacuum_threshold=1000"),
+    ] {
+        let options: Option<Vec<String>> = sqlx::query_scalar(
+            "SELECT reloptions FROM pg_class WHERE oid = CAST(CAST($1 AS TEXT) AS regclass)",
+        )
+        .bind(table)
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+        assert!(
+            options.as_ref().is_some_and(|all| all.iter().any(|one| one == setting)),
+            "{table}: {options:?}"
+        );
+    }
+}
+
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
 const BOOLEANS: [&str; 16] = [
     "rights_from_provider",

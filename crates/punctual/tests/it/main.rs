@@ -1,6 +1,7 @@
 //! The shipped binary as a child process: started, used, killed and started again.
 
 mod audit;
+mod backup;
 #[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod brokers;
 mod clock;
@@ -8,6 +9,7 @@ mod clock;
 mod consumers;
 mod crash_points;
 mod definitions;
+mod doctor;
 mod first_minutes;
 mod integrators;
 mod object_store;

@@ -1,0 +1,1 @@
+-- PostgreSQL alone leaves dead rows behind for a vacuum.

@@ -1,0 +1,229 @@
+//! `punctual backup`: database and files in a new folder, of one moment, while a server may be running.
+//!
+//! Files are copied before the database and again after it: a file that a row of the copy needs was there before the one
+//! or after the other. The folder has its name once everything in it is written, on disk and checked.
+
+pub mod manifest;
+pub mod postgres;
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use punctual_engine::secrets::key_in_use;
+use punctual_model::Clock;
+use punctual_store::{Store, StoreOptions, blobs::Blobs, copy_sqlite, private_folder, schema, verify};
+
+use self::manifest::{BLOBS, DUMP, Entry, FORMAT, MANIFEST, Manifest, SQLITE};
+use crate::{
+    clock::SystemClock,
+    config::{Config, ServeArgs},
+    master_key,
+};
+
+#[derive(Args)]
+pub struct BackupArgs {
+    /// The folder to make; it must not be there.
+    target: PathBuf,
+    /// Put the master key into the backup: whoever has the backup can then read the secrets in it.
+    #[arg(long)]
+    with_master_key: bool,
+    /// Leave the files out: for an object store that keeps versions itself.
+    #[arg(long)]
+    without_files: bool,
+    /// Leave the database out, on PostgreSQL: for files that belong to a backup of its own tools.
+    #[arg(long)]
+    without_database: bool,
+    /// Print the manifest as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    serve: Box<ServeArgs>,
+}
+
+pub async fn run(args: BackupArgs) -> Result<()> {
+    let config = Config::read((*args.serve).clone(), "./punctual-data")?;
+    ensure!(!args.target.exists(), "{} is there already", args.target.display());
+    let part = beside(&args.target, "part");
+    private_folder(&part).with_context(|| format!("cannot make {}", part.display()))?;
+    let written = write(&args, &config, &part).await;
+    let renamed = written.and_then(|manifest| {
+        fs::rename(&part, &args.target)
+            .with_context(|| format!("cannot rename {} to {}", part.display(), args.target.display()))?;
+        Ok(manifest)
+    });
+    if renamed.is_err() {
+        let _ = fs::remove_dir_all(&part);
+    }
+    tell(&renamed?, &args)
+}
+
+/// A name beside a folder for what is not finished.
+pub fn beside(folder: &Path, word: &str) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{word}-{}", std::process::id()));
+    folder.with_file_name(name)
+}
+
+async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manifest> {
+    let clock = SystemClock::start()?;
+    let url = config.database_url.expose();
+    let store = Store::open(StoreOptions::beside(url), clock.now()).await?;
+    let key_id = key_in_use(&mut store.read().await?.conn()).await?;
+    let mut files = Files { folder: part, entries: Vec::new(), known: HashSet::new() };
+    let blobs = if args.without_files { None } else { Some(blobs_of(config).await?) };
+    if let Some(blobs) = &blobs {
+        files.copy_blobs(blobs).await?;
+    }
+    let taken_at = clock.now();
+    let mut counts = None;
+    let is_sqlite = store.is_single_process();
+    match url.strip_prefix("sqlite:") {
+        Some(_) if args.without_database => bail!("--without-database is for PostgreSQL"),
+        Some(file) => {
+            let from = PathBuf::from(file.trim_start_matches("//"));
+            let to = part.join(SQLITE);
+            tokio::task::spawn_blocking(move || copy_sqlite(&from, &to, |_, _| ())).await??;
+            counts = Some(check_copy(&part.join(SQLITE), clock.now()).await?);
+            files.add(SQLITE)?;
+        }
+        None if args.without_database => {}
+        None => {
+            postgres::dump(url, &part.join(DUMP)).await?;
+            files.add(DUMP)?;
+        }
+    }
+    if let Some(blobs) = &blobs {
+        files.copy_blobs(blobs).await?;
+    }
+    if args.with_master_key {
+        let file = config.master_key_file.clone().unwrap_or_else(|| config.data_dir.join(master_key::FILE));
+        ensure!(
+            config.master_key.is_none(),
+            "the master key is in a variable, not in a file; keep it yourself"
+        );
+        let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        files.put(master_key::FILE, &text)?;
+    }
+    store.close().await;
+    let manifest = Manifest {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        schema: schema::known(),
+        database: if is_sqlite { "sqlite" } else { "postgres" }.to_owned(),
+        taken_at,
+        master_key: key_id,
+        has_master_key: args.with_master_key,
+        has_database: !args.without_database,
+        has_files: !args.without_files,
+        counts,
+        files: files.entries,
+    };
+    let text = serde_json::to_vec_pretty(&manifest)?;
+    write_private(&part.join(MANIFEST), &text)?;
+    // What was written is what can be read.
+    manifest.check(part)?;
+    fs::File::open(part)?.sync_all()?;
+    Ok(manifest)
+}
+
+/// The configured place of files.
+pub async fn blobs_of(config: &Config) -> Result<Blobs> {
+    let settings = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Ok(Blobs::open(&config.blobs, settings).await?)
+}
+
+/// Reads the copy from end to end, and counts its rows.
+async fn check_copy(file: &Path, now: Timestamp) -> Result<verify::Counts> {
+    let url = format!("sqlite:{}", file.display());
+    let copy = Store::open(StoreOptions::beside(url), now).await.context("the copy cannot be opened")?;
+    let faults = copy.check_file().await?;
+    ensure!(faults.is_empty(), "the copy is damaged, and so may be the database: {}", faults.join("; "));
+    let counts = verify::counts(&mut copy.read().await?.conn()).await?;
+    copy.close().await;
+    Ok(counts)
+}
+
+/// The files of a backup, as they are written.
+struct Files<'f> {
+    folder: &'f Path,
+    entries: Vec<Entry>,
+    known: HashSet<String>,
+}
+
+impl Files<'_> {
+    /// Copies the blobs that are not there yet. One that is removed meanwhile is no longer needed.
+    async fn copy_blobs(&mut self, blobs: &Blobs) -> Result<()> {
+        let mut names = blobs.names();
+        while let Some(name) = names.next().await {
+            let name = name?;
+            let path = format!("{BLOBS}/{name}");
+            if self.known.contains(&path) {
+                continue;
+            }
+            if let Some(content) = blobs.get(&name).await? {
+                self.put(&path, &content)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        let file = self.folder.join(path);
+        if let Some(folder) = file.parent() {
+            private_folder(folder)?;
+        }
+        write_private(&file, content)?;
+        self.add(path)
+    }
+
+    /// Takes a file that is written into the manifest.
+    fn add(&mut self, path: &str) -> Result<()> {
+        self.entries.push(Entry::of(self.folder, path)?);
+        self.known.insert(path.to_owned());
+        Ok(())
+    }
+}
+
+/// Writes a new file for its owner alone, and waits until the disk has it.
+pub fn write_private(file: &Path, content: &[u8]) -> Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(file).and_then(|mut open| {
+        open.write_all(content)?;
+        open.sync_all()
+    });
+    written.with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn tell(manifest: &Manifest, args: &BackupArgs) -> Result<()> {
+    if args.json {
+        println!("{}", serde_json::to_string(manifest)?);
+        return Ok(());
+    }
+    println!(
+        "The backup is in {}: {} files, checked, of {}.",
+        args.target.display(),
+        manifest.files.len(),
+        manifest.taken_at
+    );
+    if !manifest.has_database {
+        println!(
+            "The database is not in it: the files belong to a backup of PostgreSQL that was taken just now."
+        );
+    }
+    if let (Some(key), false) = (&manifest.master_key, manifest.has_master_key) {
+        println!("The master key `{key}` is not in it; without it the secrets of channels cannot be read.");
+    }
+    Ok(())
+}

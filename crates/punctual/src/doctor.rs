@@ -1,0 +1,127 @@
+//! `punctual doctor`: a check-up of an installation, from the outside and without changing or sending anything. Each finding
+//! says how bad it is and what repairs it.
+
+mod channels;
+mod database;
+mod machine;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_model::Clock;
+use punctual_store::{Store, StoreOptions};
+use serde::Serialize;
+
+use crate::{
+    clock::SystemClock,
+    config::{Config, ServeArgs},
+};
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Do not connect to the destinations of channels.
+    #[arg(long)]
+    without_channels: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    serve: Box<ServeArgs>,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Well,
+    Warning,
+    Error,
+}
+
+impl Severity {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Well => "well",
+            Self::Warning => "warning",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub severity: Severity,
+    /// What was looked at, such as `disk` or `channel email:default`.
+    pub subject: String,
+    /// How it is.
+    pub what: String,
+    /// What to do about it; empty where nothing is to be done.
+    pub repair: String,
+}
+
+impl Finding {
+    pub fn well(subject: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { severity: Severity::Well, subject: subject.into(), what: what.into(), repair: String::new() }
+    }
+
+    pub fn warning(subject: impl Into<String>, what: impl Into<String>, repair: impl Into<String>) -> Self {
+        let (subject, what, repair) = (subject.into(), what.into(), repair.into());
+        Self { severity: Severity::Warning, subject, what, repair }
+    }
+
+    pub fn error(subject: impl Into<String>, what: impl Into<String>, repair: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, ..Self::warning(subject, what, repair) }
+    }
+}
+
+/// Ends with 1 where something is an error, and with 0 where there are warnings alone.
+pub async fn run(args: DoctorArgs) -> Result<ExitCode> {
+    let findings = look(&args).await?;
+    let worst = findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Well);
+    if args.json {
+        println!("{}", serde_json::json!({ "ok": worst < Severity::Error, "findings": findings }));
+    } else {
+        for Finding { severity, subject, what, repair } in &findings {
+            println!("{:<7} {subject}: {what}", severity.word());
+            if !repair.is_empty() {
+                println!("        {repair}");
+            }
+        }
+    }
+    Ok(if worst < Severity::Error { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn look(args: &DoctorArgs) -> Result<Vec<Finding>> {
+    let config = match Config::read((*args.serve).clone(), "./punctual-data") {
+        Ok(config) => config,
+        Err(error) => {
+            return Ok(vec![Finding::error(
+                "configuration",
+                format!("{error:#}"),
+                "Correct the file, flag or variable that is named; nothing else was looked at.",
+            )]);
+        }
+    };
+    let mut findings = machine::look(&config);
+    let clock = SystemClock::start()?;
+    let store = match Store::open(StoreOptions::beside(config.database_url.expose()), clock.now()).await {
+        Ok(store) => store,
+        Err(error) => {
+            let error = anyhow::Error::from(error);
+            findings.push(Finding::error(
+                "database",
+                format!("{error:#}"),
+                "Start the database, or correct `database_url`; a schema of an earlier version needs `punctual migrate`.",
+            ));
+            return Ok(findings);
+        }
+    };
+    findings.extend(database::look(&config, &store, &clock).await?);
+    if !args.without_channels {
+        findings.extend(channels::look(&config, &store, clock.now()).await?);
+    }
+    store.close().await;
+    Ok(findings)
+}
