@@ -75,6 +75,10 @@ const OVER_ALL: &[&str] = &[
     "crates/punctual-workflows/src/operations/directory.rs",
     "crates/punctual-workflows/src/operations/settled.rs",
     "crates/punctual-workflows/src/operations/sync.rs",
+    // Titles are made for rows that the caller was shown.
+    "crates/punctual-workflows/src/operations/titles.rs",
+    "crates/punctual-workflows/src/reminders/titles.rs",
+    "crates/punctual-workflows/src/reports/titles.rs",
     "crates/punctual-workflows/src/reminders/changes.rs",
     "crates/punctual-workflows/src/reminders/due.rs",
     "crates/punctual-workflows/src/reminders/reconcile.rs",

@@ -164,8 +164,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 async fn known_id(app: &App, visit: &Visit, filter: &Filter) -> Result<Option<NotificationId>, StoreError> {
     let Ok(id) = filter.q.trim().parse::<NotificationId>() else { return Ok(None) };
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = notifications::by_id(&mut reader.conn(), &id.to_string()).await?;
-    Ok(row.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).map(|row| row.id))
+    let row = notifications::by_id(&mut reader.conn(), &visit.viewer.by.reach(), &id.to_string()).await?;
+    Ok(row.map(|row| row.id))
 }
 
 /// `ada@x.example +2`.

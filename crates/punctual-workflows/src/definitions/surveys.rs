@@ -137,7 +137,7 @@ impl Written<'_, '_> {
         let Context { engine, by, .. } = self.context;
         match author::publish_in(self.tx, engine, by, row.id).await? {
             Publishing::Published { .. } => {
-                self.row = surveys::get(&mut self.tx.conn(), row.id).await?;
+                self.row = surveys::get(&mut self.tx.conn(), &by.reach(), row.id).await?;
                 Ok(())
             }
             Publishing::Refused(faults) => {

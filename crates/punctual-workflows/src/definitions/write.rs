@@ -2,7 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{
-    CommandError, Engine,
+    Actor, CommandError, Engine,
     commands::{NewChannel, NewList, NewTemplate, Seen, TemplateVariant},
 };
 use punctual_model::Fault;
@@ -150,7 +150,7 @@ pub(super) async fn save(
             directory::put_person_in(tx, engine, by, &person_row(id.to_owned(), request, now)).await?;
         }
         DefinitionKind::ReminderSetting => {
-            let before = setting(tx, id).await?;
+            let before = setting(tx, by, id).await?;
             if before.as_ref().is_some_and(|row| row.deleted) {
                 return Err(removed("reminder setting"));
             }
@@ -162,7 +162,7 @@ pub(super) async fn save(
         }
         DefinitionKind::Survey => surveys::save(tx, context, id, value).await?,
         DefinitionKind::ReportSubscription => {
-            let before = report_subscriptions::by_guids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+            let before = report_subscriptions::by_guids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
             if before.as_ref().is_some_and(|row| row.deleted) {
                 return Err(removed("report subscription"));
             }
@@ -205,7 +205,7 @@ pub(super) async fn remove(
         DefinitionKind::Organisation => directory::remove_organisation_in(tx, engine, by, id).await?,
         DefinitionKind::Person => directory::remove_person_in(tx, engine, by, id).await?,
         DefinitionKind::ReminderSetting => {
-            let row = setting(tx, id).await?;
+            let row = setting(tx, by, id).await?;
             let row = row.ok_or_else(|| CommandError::not_found("reminder setting", id))?;
             after.announced.extend(reminders::commands::remove_in(tx, engine, by, row).await?);
         }
@@ -221,8 +221,8 @@ pub(super) async fn remove(
     Ok(())
 }
 
-async fn setting(tx: &mut Tx, id: &str) -> Result<Option<SettingRow>, CommandError> {
-    Ok(settings::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop())
+async fn setting(tx: &mut Tx, by: &Actor, id: &str) -> Result<Option<SettingRow>, CommandError> {
+    Ok(settings::by_ids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop())
 }
 
 /// What a path of the definition's own route would refuse.

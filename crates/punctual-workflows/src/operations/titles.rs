@@ -7,7 +7,7 @@ use punctual_engine::{
     Titles,
     titles::{day, line, moment},
 };
-use punctual_model::KeyParts;
+use punctual_model::{KeyParts, Reach};
 use punctual_store::{
     Conn, StoreError,
     operations::{
@@ -29,8 +29,8 @@ impl Titles for Operations {
             KeyParts::Operations { rule_id, .. } => Some(rule_id.clone()),
             _ => None,
         };
-        let found = rules::by_ids(conn, keys.iter().filter_map(rule).collect()).await?;
-        let about = subjects::by_ids(conn, found.iter().map(|row| row.subject_id.clone()).collect()).await?;
+        let found = rules::by_ids(conn, &Reach::Everything, keys.iter().filter_map(rule).collect()).await?;
+        let about = subjects::by_ids(conn, &Reach::Everything, found.iter().map(|row| row.subject_id.clone()).collect()).await?;
         let about: HashMap<&str, &SubjectRow> = about.iter().map(|row| (row.id.as_str(), row)).collect();
         let found: HashMap<&str, &RuleRow> = found.iter().map(|row| (row.id.as_str(), row)).collect();
         let title = |key: &KeyParts| {

@@ -7,7 +7,7 @@ use punctual_engine::{
     Titles,
     titles::{day, line, moment},
 };
-use punctual_model::KeyParts;
+use punctual_model::{KeyParts, Reach};
 use punctual_store::{Conn, StoreError, reminders::settings, sources};
 use serde_json::Value;
 use uuid::Uuid;
@@ -86,7 +86,7 @@ struct Names {
 impl Names {
     async fn load(conn: &mut Conn<'_>, keys: &[KeyParts]) -> Result<Self, StoreError> {
         let ids: Vec<String> = keys.iter().filter_map(setting_of).map(str::to_owned).collect();
-        let rows = if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, ids).await? };
+        let rows = if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, &Reach::Everything, ids).await? };
         let name = |row: settings::SettingRow| {
             let name = line(&row.name);
             (row.id, if row.deleted { format!("{name} (deleted)") } else { name })

@@ -7,7 +7,7 @@ use punctual_engine::{
     Titles,
     titles::{day, line},
 };
-use punctual_model::{KeyParts, local_time};
+use punctual_model::{KeyParts, Reach, local_time};
 use punctual_store::{Conn, StoreError, report_subscriptions};
 
 use super::{Reports, Subscription};
@@ -26,7 +26,7 @@ impl Titles for Reports {
             _ => None,
         };
         let guids: Vec<String> = keys.iter().filter_map(guid).collect();
-        let rows = report_subscriptions::by_guids(conn, guids).await?;
+        let rows = report_subscriptions::by_guids(conn, &Reach::Everything, guids).await?;
         let named = rows.into_iter().map(|row| {
             let zone =
                 Subscription::read(&row).ok().and_then(|read| local_time::zone(&read.cadence.zone_name).ok());

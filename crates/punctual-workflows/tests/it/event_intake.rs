@@ -6,7 +6,7 @@ use punctual_engine::{
     Actor,
     consumers::{EventIntake, MessageTaken},
 };
-use punctual_model::Received;
+use punctual_model::{Reach, Received};
 use punctual_store::{known_events, sources};
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::{event_intake::BrokerIntake, reminders::Providers};
@@ -55,7 +55,7 @@ fn counts(taken: &[MessageTaken]) -> Vec<(u64, u64, Vec<&str>)> {
 
 async fn source(bed: &TestBed, id: &str) -> Option<(i64, Option<String>, Value)> {
     let mut reader = bed.store.read().await.unwrap();
-    let found = sources::get(&mut reader.conn(), "order", id).await.unwrap()?;
+    let found = sources::get(&mut reader.conn(), &Reach::Everything, "order", id).await.unwrap()?;
     Some((found.version, found.business_unit, serde_json::from_str(&found.state).unwrap()))
 }
 
