@@ -17,6 +17,7 @@ const READ_WITHOUT: &[&str] = &[
     // Of a row that was read with a reach: they are found by its own number.
     "attempts::of",
     "audit::of",
+    "notifications::recipients",
     "outbox::deliveries",
     "people::named",
     "receipts::of",
@@ -28,6 +29,8 @@ const READ_WITHOUT: &[&str] = &[
     // A site reads what it handed over itself.
     "notifications::of_site",
     "notifications::purged_of_site",
+    // A list is found by the name and the unit of a message that was read with a reach.
+    "lists::named",
     // Definitions that belong to everybody.
     "channels::all",
     "channels::get",
@@ -66,10 +69,12 @@ const READ_WITHOUT: &[&str] = &[
 /// Where the pipeline works over all units: rows that it has claimed, settles, sweeps, purges or plans by itself.
 const OVER_ALL: &[&str] = &[
     "crates/punctual-engine/src/attention.rs",
-    "crates/punctual-engine/src/commands/lists.rs",
     "crates/punctual-engine/src/delivery/owed.rs",
     "crates/punctual-engine/src/delivery/policy/digest.rs",
     "crates/punctual-engine/src/delivery/settle.rs",
+    // Only callers without a limit export and import definitions.
+    "crates/punctual-workflows/src/definitions/read.rs",
+    "crates/punctual-workflows/src/definitions/surveys.rs",
     "crates/punctual-workflows/src/messages.rs",
     "crates/punctual-workflows/src/operations/arrival.rs",
     "crates/punctual-workflows/src/operations/directory.rs",

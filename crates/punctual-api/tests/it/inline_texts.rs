@@ -144,6 +144,7 @@ async fn a_text_from_before_goes_on_as_it_is_and_does_not_stand_in_the_way(bed: 
     });
     let id = setting(&client, body).await;
     // Stored before texts were templates.
+    // tidy-allow: a row as an earlier version left it
     bed.run_sql("UPDATE reminder_settings SET definition = REPLACE(definition, 'MARK', '{{ soon')")
         .await
         .unwrap();
@@ -201,6 +202,7 @@ async fn what_was_sent_is_shown_as_the_template_was_then(bed: TestBed) {
     // The template is gone, and what it said then is still known.
     client.delete("/api/v1/templates/welcome").await.expect(204);
     assert_eq!(client.get(&place).await.expect(200)["content"]["body"], "First Ann");
+    // tidy-allow: as a purge leaves it
     bed.run_sql("DELETE FROM template_versions").await.unwrap();
     let gone = client.get(&place).await.expect(200)["content"].clone();
     assert_eq!(

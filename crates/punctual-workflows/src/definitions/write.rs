@@ -162,7 +162,8 @@ pub(super) async fn save(
         }
         DefinitionKind::Survey => surveys::save(tx, context, id, value).await?,
         DefinitionKind::ReportSubscription => {
-            let before = report_subscriptions::by_guids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
+            let before =
+                report_subscriptions::by_guids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
             if before.as_ref().is_some_and(|row| row.deleted) {
                 return Err(removed("report subscription"));
             }

@@ -30,7 +30,12 @@ impl Titles for Operations {
             _ => None,
         };
         let found = rules::by_ids(conn, &Reach::Everything, keys.iter().filter_map(rule).collect()).await?;
-        let about = subjects::by_ids(conn, &Reach::Everything, found.iter().map(|row| row.subject_id.clone()).collect()).await?;
+        let about = subjects::by_ids(
+            conn,
+            &Reach::Everything,
+            found.iter().map(|row| row.subject_id.clone()).collect(),
+        )
+        .await?;
         let about: HashMap<&str, &SubjectRow> = about.iter().map(|row| (row.id.as_str(), row)).collect();
         let found: HashMap<&str, &RuleRow> = found.iter().map(|row| (row.id.as_str(), row)).collect();
         let title = |key: &KeyParts| {

@@ -86,7 +86,8 @@ struct Names {
 impl Names {
     async fn load(conn: &mut Conn<'_>, keys: &[KeyParts]) -> Result<Self, StoreError> {
         let ids: Vec<String> = keys.iter().filter_map(setting_of).map(str::to_owned).collect();
-        let rows = if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, &Reach::Everything, ids).await? };
+        let rows =
+            if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, &Reach::Everything, ids).await? };
         let name = |row: settings::SettingRow| {
             let name = line(&row.name);
             (row.id, if row.deleted { format!("{name} (deleted)") } else { name })

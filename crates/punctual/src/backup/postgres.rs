@@ -148,8 +148,8 @@ pub async fn restore(url: &str, file: &Path, now: Timestamp, backup_at: Timestam
 fn mark(now: Timestamp, backup_at: Timestamp) -> String {
     let (name, text) = mark_text(now, Some(backup_at));
     let quoted = text.replace('\'', "''");
-    // tidy-allow: a script for psql, beside what pg_restore writes
     format!(
+        // tidy-allow: a script for psql, beside what pg_restore writes
         "\nINSERT INTO public.facts (name, value, updated_at) VALUES ('{name}', '{quoted}', {})
          ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at;\n",
         now.as_microsecond()

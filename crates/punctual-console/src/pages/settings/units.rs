@@ -54,8 +54,7 @@ impl Resource for Units {
 
     async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
         let mut reader = app.engine.store.read_for_people().await?;
-        let row = business_units::by_ids(&mut reader.conn(), vec![key.to_owned()]).await?.pop();
-        let row = row.filter(|row| visit.viewer.by.may_see(Some(&row.id)));
+        let row = business_units::get(&mut reader.conn(), &visit.viewer.by.reach(), key).await?;
         Ok(row.map(|row| Stored {
             draft: json!({"id": row.id, "name": row.name, "timeZone": row.time_zone}),
             version: row.updated_at,
