@@ -59,7 +59,7 @@ impl SignOnOpener {
 impl OpensSignOn for SignOnOpener {
     fn open(&self, settings: &SignOnSettings) -> Result<Arc<dyn IdentityProvider>, Fault> {
         let missing =
-            |()| Fault::new("/clientSecret", "secret_reference", "The secret's reference is not allowed.");
+            |_| Fault::new("/clientSecret", "secret_reference", "The secret's reference is not allowed.");
         let secret = settings.secret_reference().map_err(missing)?;
         let settings = OidcSettings {
             name: settings.name.clone(),

@@ -44,7 +44,8 @@ async fn rows_forecasts_and_attention_have_the_same_title(bed: TestBed) {
     let due = |days: &str| format!("First aid certificate, document 103: {days} before 20 Jun");
     let mut expected = vec![due("30 days"), due("7 days"), due("1 day"), "Bring the keys".to_owned()];
     let mut sorted: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
-    (expected.sort(), sorted.sort());
+    expected.sort();
+    sorted.sort();
     assert_eq!(sorted, expected);
 
     let ahead = client.get("/api/v1/forecast?from=2026-06-12&to=2026-06-14").await.expect(200);

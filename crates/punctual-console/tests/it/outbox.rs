@@ -106,7 +106,7 @@ async fn recipients_errors_and_ids_are_found_too(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert_eq!(rows(&client.page("/outbox?q=a@example").await), [parked.clone(), delivered.clone()]);
     assert_eq!(rows(&client.page("/outbox?q=B@EXAMPLE.org").await), [waiting]);
-    assert_eq!(rows(&client.page("/outbox?q=no:such").await), [parked.clone()], "by the error");
+    assert_eq!(rows(&client.page("/outbox?q=no:such").await), std::slice::from_ref(&parked), "by the error");
     client.get(&format!("/outbox?q={parked}")).await.leads_to(&format!("/notifications/{parked}"));
     let page = client.page("/outbox").await;
     assert!(page.contains(">To</th>") && page.contains("b@example.org"), "{page}");

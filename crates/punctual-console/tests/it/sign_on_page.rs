@@ -20,7 +20,7 @@ on_both! {
 
 const PAGE: &str = "/settings/sign-on";
 
-fn fields<'a>(issuer: &'a str) -> Vec<(&'a str, &'a str)> {
+fn fields(issuer: &str) -> Vec<(&str, &str)> {
     vec![
         ("name", "Example ID"),
         ("issuer", issuer),

@@ -105,14 +105,18 @@ impl SignOnSettings {
     }
 
     /// Where the secret is, if there is one.
-    pub fn secret_reference(&self) -> Result<Option<SecretReference>, ()> {
+    pub fn secret_reference(&self) -> Result<Option<SecretReference>, NoReference> {
         match self.client_secret.as_deref().map(SecretReference::parse) {
             None => Ok(None),
             Some(Some(Ok(reference))) => Ok(Some(reference)),
-            Some(None | Some(Err(_))) => Err(()),
+            Some(None | Some(Err(_))) => Err(NoReference),
         }
     }
 }
+
+/// The secret is given, and not as a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoReference;
 
 /// Makes the provider of settings; the binary has one, because it knows the secrets and the network.
 pub trait OpensSignOn: Send + Sync {

@@ -84,7 +84,7 @@ async fn an_event_that_comes_again_is_known_by_source_and_id(bed: TestBed) {
 
 async fn an_older_event_that_comes_again_does_not_undo_a_newer_one(bed: TestBed) {
     let old = changed("1", "order/1", 1);
-    take(&bed, &orders(), &[old.clone()]).await;
+    take(&bed, &orders(), std::slice::from_ref(&old)).await;
     bed.wait(1);
     take(&bed, &orders(), &[changed("2", "order/1", 2)]).await;
     bed.wait(1);

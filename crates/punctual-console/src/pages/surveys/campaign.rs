@@ -147,16 +147,19 @@ async fn lines(
     })
 }
 
+/// Whether a line fares like this.
+type IsFate = fn(&Fate) -> bool;
+
 fn planned(lines: &[Line], fates: &[Fate]) -> Plan {
     let grouped = |count: usize| words::grouped(i64::try_from(count).unwrap_or(i64::MAX));
-    let kinds: [(&'static str, fn(&Fate) -> bool); 5] = [
+    let kinds: [(&'static str, IsFate); 5] = [
         ("Sent", |fate| *fate == Fate::Send),
         ("Asked before", |fate| *fate == Fate::AskedBefore),
         ("Named twice", |fate| matches!(fate, Fate::SameAs(_))),
         ("Not taken by the trigger", |fate| matches!(fate, Fate::NotTaken(_))),
         ("Not valid", |fate| matches!(fate, Fate::Invalid(_))),
     ];
-    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
+    let count = |is: IsFate| fates.iter().filter(|fate| is(fate)).count();
     let sends = count(kinds[0].1);
     let mut rows: Vec<(bool, usize, String, String)> = lines
         .iter()

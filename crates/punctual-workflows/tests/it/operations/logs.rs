@@ -171,7 +171,7 @@ async fn s3_69_every_attempt_is_logged_when_it_is_made_and_once(bed: TestBed) {
         ("ERROR".to_owned(), fields)
     };
     let first = failed("transient", "ben@example.org: 451 later");
-    assert_eq!(log.events("notifications.operations.failed"), [first.clone()]);
+    assert_eq!(log.events("notifications.operations.failed"), std::slice::from_ref(&first));
     {
         let _guard = log.start();
         bed.run_for(60).await;
