@@ -146,7 +146,7 @@ export interface AttentionItem {
   /** How many messages are parked for the same cause. */
   count?: number | null;
   id: string;
-  /** `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`, `reconcile`, `purge` or `audit`; others may be added. */
+  /** `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`, `reconcile`, `purge`, `audit`, `consumer` or `restore`; others may be added. */
   kind: string;
   /** Its page in the console. */
   link: string;
