@@ -574,6 +574,7 @@ Definitions = TypedDict(
     {
         "business-units": NotRequired["Union[dict[str, BusinessUnitRequest], None]"],
         "channels": NotRequired["Union[dict[str, ChannelRequest], None]"],
+        "consumers": NotRequired["Union[dict[str, ConsumerRequest], None]"],
         "delivery-policy": NotRequired["Union[dict[str, DeliveryPolicyInput], None]"],
         "lists": NotRequired["Union[dict[str, ListRequest], None]"],
         "organisations": NotRequired["Union[dict[str, OrganisationRequest], None]"],

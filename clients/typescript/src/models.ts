@@ -624,6 +624,8 @@ export interface Definitions {
   "business-units"?: Record<string, BusinessUnitRequest> | null;
   /** Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}`: the one that the server has. */
   channels?: Record<string, ChannelRequest> | null;
+  /** Consumers of events by key; secrets as for channels. */
+  consumers?: Record<string, ConsumerRequest> | null;
   /** The delivery policy, under the id `default`. */
   "delivery-policy"?: Record<string, DeliveryPolicyInput> | null;
   /** Lists by name. */

@@ -90,7 +90,7 @@ pub fn subscriber_channel(key: &str) -> String {
 pub(crate) const CONSUMERS: &str = "consumer/";
 
 /// A consumer in the shape of a channel, for its secrets alone: it is never opened as one.
-pub(crate) fn consumer_as_channel(row: &consumers::ConsumerRow) -> channels::ChannelRow {
+pub fn consumer_as_channel(row: &consumers::ConsumerRow) -> channels::ChannelRow {
     channels::ChannelRow {
         key: format!("{CONSUMERS}{}", row.key),
         adapter: row.adapter.clone(),

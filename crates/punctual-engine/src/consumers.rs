@@ -65,7 +65,7 @@ impl Consumers {
     }
 
     /// The next look at the table is now.
-    pub(crate) fn invalidate(&self) {
+    pub fn invalidate(&self) {
         self.written.notify_one();
     }
 }

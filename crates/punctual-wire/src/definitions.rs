@@ -13,6 +13,7 @@ use crate::{
     batch::Item,
     business_units::BusinessUnitRequest,
     channels::ChannelRequest,
+    consumers::ConsumerRequest,
     delivery_policy::DeliveryPolicy,
     fields::{Fields, unknown},
     lists::ListRequest,
@@ -77,6 +78,8 @@ kinds! {
     List, lists, "lists", "/api/v1/lists/{name}", ListRequest;
     /// Subscribers by key; secrets as for channels.
     Subscriber, subscribers, "subscribers", "/api/v1/subscribers/{key}", SubscriberRequest;
+    /// Consumers of events by key; secrets as for channels.
+    Consumer, consumers, "consumers", "/api/v1/consumers/{key}", ConsumerRequest;
     /// The delivery policy, under the id `default`.
     DeliveryPolicy, delivery_policy, "delivery-policy", "/api/v1/delivery-policy", DeliveryPolicy;
     /// Organisations by id, with the rules that new events and tasks get.

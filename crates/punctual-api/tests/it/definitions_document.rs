@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
+    consumers::with_brokers,
     definitions::with_smtp,
     definitions_samples::{GUID, bad, define_everything, smtp},
     reminders::first_aid,
@@ -17,23 +18,27 @@ use crate::{
 };
 
 on_both! {
-    definitions_of_every_kind_arrive_at_another_server_as_they_are with with_smtp;
-    a_plan_changes_nothing_and_names_each_field with with_smtp;
-    one_bad_definition_keeps_all_of_them_out with with_smtp;
-    a_plan_refuses_what_an_import_refuses with with_smtp;
-    definitions_may_name_others_of_the_same_document with with_smtp;
-    what_is_not_given_stays_unless_it_is_pruned with with_smtp;
-    t12_secrets_are_kept_and_never_exported with with_smtp;
-    a_reference_to_a_secret_is_exported_as_it_is with with_smtp;
-    each_change_is_in_the_audit_once_and_nothing_else_is with with_smtp;
+    definitions_of_every_kind_arrive_at_another_server_as_they_are with with_every_adapter;
+    a_plan_changes_nothing_and_names_each_field with with_every_adapter;
+    one_bad_definition_keeps_all_of_them_out with with_every_adapter;
+    a_plan_refuses_what_an_import_refuses with with_every_adapter;
+    definitions_may_name_others_of_the_same_document with with_every_adapter;
+    what_is_not_given_stays_unless_it_is_pruned with with_every_adapter;
+    t12_secrets_are_kept_and_never_exported with with_every_adapter;
+    a_reference_to_a_secret_is_exported_as_it_is with with_every_adapter;
+    each_change_is_in_the_audit_once_and_nothing_else_is with with_every_adapter;
     t11_a_caller_with_a_limit_neither_exports_nor_imports;
     what_is_removed_does_not_come_back_under_its_id;
     messages_that_wait_go_along_with_an_imported_list;
 }
 
+fn with_every_adapter(bed: TestBedBuilder) -> TestBedBuilder {
+    with_brokers(with_smtp(bed))
+}
+
 /// An empty server beside this one, on a database of the same kind.
 async fn elsewhere(bed: &TestBed) -> (TestBed, Client) {
-    let other = with_smtp(TestBedBuilder::new(bed.database())).open().await;
+    let other = with_every_adapter(TestBedBuilder::new(bed.database())).open().await;
     on_a_machine(&other);
     let client = Client::new(&other).await;
     (other, client)

@@ -33,6 +33,13 @@ pub async fn define_everything(client: &Client) {
     )
     .await;
     put(
+        "/api/v1/consumers/nats:orders",
+        json!({ "adapter": "nats", "settings": { "url": "tls://nats.example.com", "stream": "ORDERS",
+        "deadLetterSubject": "orders.refused", "username": "punctual", "password": "env:NATS" },
+        "businessUnit": "nz", "active": false }),
+    )
+    .await;
+    put(
         "/api/v1/delivery-policy",
         json!({ "dailyCap": 5, "topics": [{ "name": "offers", "title": "Offers" }] }),
     )

@@ -66,7 +66,16 @@ fn requests(unit: &str, ids: &Ids) -> Requests {
     let key = json!({ "name": "k", "scopes": ["read"], "businessUnits": [unit] });
     let person = json!({ "email": "x@example.org", "name": "X", "role": "viewer", "businessUnits": [unit] });
     let plain = "/businessUnit";
+    let lists = json!({ "lists": { "x": with(json!({ "type": "memory", "targets": [] })) } });
     BTreeMap::from([
+        (
+            "post /api/v1/definitions",
+            (
+                "/api/v1/definitions".into(),
+                json!({ "definitions": lists }),
+                "/definitions/lists/x/businessUnit",
+            ),
+        ),
         (
             "put /api/v1/sources/{type}/{id}",
             ("/api/v1/sources/document/x".into(), with(json!({ "state": {} })), plain),
@@ -219,7 +228,9 @@ async fn t11_a_unit_that_does_not_exist_is_refused_everywhere(bed: TestBed) {
     for (what, (path, body, pointer)) in &unknown {
         let reply = sent(&client, what, path, body).await;
         assert_eq!(fault(&reply), ("unit_unknown".to_owned(), (*pointer).to_owned()), "{what}");
-        let is_for_all = ["/sites", "/keys", "/users", "/consumers"].iter().any(|part| what.contains(part));
+        let is_for_all = ["/sites", "/keys", "/users", "/consumers", "/definitions"]
+            .iter()
+            .any(|part| what.contains(part));
         if is_for_all {
             continue;
         }

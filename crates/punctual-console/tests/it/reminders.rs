@@ -238,7 +238,9 @@ async fn the_overview_leaves_out_housekeeping(bed: TestBed) {
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let page = client.page("/").await;
     assert!(
-        page.contains("reminder:") && !page.contains("reconcile:") && !page.contains("reminder-change:"),
+        page.contains("First aid, document 42")
+            && !page.contains("Reconciliation of")
+            && !page.contains("Change of"),
         "{page}"
     );
     bed.leaves_open("what is planned");
@@ -287,7 +289,7 @@ async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     assert!(calendar.contains("180 messages are to be sent in these six weeks"), "{calendar}");
     assert!(calendar.contains("aria-label=\"21 May: 60\""), "{calendar}");
     let day = client.page("/calendar?from=2026-05-11&day=2026-06-13").await;
-    assert!(day.contains("First aid: document/00"), "{day}");
+    assert!(day.contains("First aid, document 00"), "{day}");
     assert!(client.page("/calendar?from=nonsense").await.contains("180 messages"));
     let why = client.page("/why?type=document&id=01&date=2026-06-13").await;
     assert!(why.contains("Waits for its moment") && why.contains("Planned"), "{why}");

@@ -3,12 +3,12 @@
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
 use punctual_store::{
-    Lane,
+    Lane, Tx,
     consumers::{self, ConsumerRow},
 };
 use serde_json::Value;
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, Units};
 use crate::{
     Engine,
     channels::{CONSUMERS, consumer_as_channel},
@@ -31,16 +31,30 @@ impl Engine {
     /// Makes a consumer, or puts another version in its place. A secret that is left out keeps its value.
     #[boxed]
     pub async fn save_consumer(&self, by: &Actor, new: NewConsumer) -> Result<ConsumerRow, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let stored = self.save_consumer_in(&mut tx, by, new).await?;
+        tx.commit().await?;
+        self.consumers.invalidate();
+        Ok(stored)
+    }
+
+    /// The same in a transaction of the caller's, who lets the consumers be read again after the commit.
+    #[boxed]
+    pub async fn save_consumer_in(
+        &self,
+        tx: &mut Tx,
+        by: &Actor,
+        new: NewConsumer,
+    ) -> Result<ConsumerRow, CommandError> {
         by.may_change(None, || CommandError::not_found("consumer", &new.key))?;
         let adapter = self.usable_consumer_adapter(&new.adapter)?;
         let now = self.clock.now();
-        let mut reader = self.store.read().await?;
-        let before = consumers::get(&mut reader.conn(), &new.key).await?;
-        drop(reader);
-        let unit_before = before.map(|before| before.business_unit);
-        let business_unit = self.unit_after(by, unit_before.as_ref(), new.business_unit).await?;
-        let mut tx = self.store.begin(Lane::Intake).await?;
-        let before = consumers::get(&mut tx.conn(), &new.key).await?.as_ref().map(consumer_as_channel);
+        let before = consumers::get(&mut tx.conn(), &new.key).await?;
+        let named = new.business_unit.as_deref().into_iter().collect();
+        let units = Units::read(&mut tx.conn(), by, named).await?;
+        let own = before.as_ref().map(|before| &before.business_unit);
+        let business_unit = units.unit_after(own, new.business_unit, "")?;
+        let before = before.as_ref().map(consumer_as_channel);
         let settings = NewSettings {
             channel: &format!("{CONSUMERS}{}", new.key),
             adapter: &ReceivingAdapter(adapter.as_ref()),
@@ -58,25 +72,29 @@ impl Engine {
             updated_at: 0,
         };
         consumers::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, AuditAction::Put, "consumer", &row.key, row.business_unit.as_deref()).await?;
-        let stored = consumers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
-        tx.commit().await?;
-        self.consumers.invalidate();
-        Ok(stored)
+        by.audit(tx, now, AuditAction::Put, "consumer", &row.key, row.business_unit.as_deref()).await?;
+        Ok(consumers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row))
     }
 
     /// Removes a consumer. What it has not taken stays at the broker.
     #[boxed]
     pub async fn delete_consumer(&self, by: &Actor, key: &str) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        self.delete_consumer_in(&mut tx, by, key).await?;
+        tx.commit().await?;
+        self.consumers.invalidate();
+        Ok(())
+    }
+
+    /// The same in a transaction of the caller's.
+    #[boxed]
+    pub async fn delete_consumer_in(&self, tx: &mut Tx, by: &Actor, key: &str) -> Result<(), CommandError> {
         let missing = || CommandError::not_found("consumer", key);
         by.may_change(None, missing)?;
-        let mut tx = self.store.begin(Lane::Intake).await?;
         let before = consumers::get(&mut tx.conn(), key).await?.ok_or_else(missing)?;
         consumers::delete(&mut tx.conn(), key).await?;
         let unit = before.business_unit.as_deref();
-        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "consumer", key, unit).await?;
-        tx.commit().await?;
-        self.consumers.invalidate();
+        by.audit(tx, self.clock.now(), AuditAction::Delete, "consumer", key, unit).await?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
-    Lane, Stage, Tx,
+    Lane, Stage, StoreError, Tx,
     batches::{self, BatchRow},
     work::{self, After, WorkHead},
 };
@@ -57,14 +57,15 @@ impl Engine {
         let slot = self.deciding.slot();
         let mut tx = self.store.begin(Lane::Settle).await?;
         let start = self.start_of_claim(workflow.kind());
-        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit, start.after).await?;
-        if rows.is_empty() && start.after != After::BEGINNING {
-            self.marks.forget(workflow.kind());
-            rows = work::lock_due(&mut tx, workflow.kind(), now, limit, After::BEGINNING).await?;
-        }
+        let rows = match self.lock_and_note(&mut tx, workflow, now, limit, start, slot.number).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                // Whoever claims these rows next must find them unlocked.
+                tx.rollback().await;
+                return Err(error.into());
+            }
+        };
         let Some(last) = rows.last().map(Claimed::place) else { return Ok(R::default()) };
-        let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-        batches::begin(&self.store, now, &self.config.node, slot.number, &ids).await?;
         let decided = decide(tx, rows).await;
         match &decided {
             Ok(_) if !self.store.is_single_process() => self.marks.advance(workflow.kind(), start, last, now),
@@ -73,6 +74,27 @@ impl Engine {
             Err(_) => self.marks.forget(workflow.kind()),
         }
         decided
+    }
+
+    async fn lock_and_note(
+        &self,
+        tx: &mut Tx,
+        workflow: &Registration,
+        now: Timestamp,
+        limit: i64,
+        start: Start,
+        slot: i64,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let mut rows = work::lock_due(tx, workflow.kind(), now, limit, start.after).await?;
+        if rows.is_empty() && start.after != After::BEGINNING {
+            self.marks.forget(workflow.kind());
+            rows = work::lock_due(tx, workflow.kind(), now, limit, After::BEGINNING).await?;
+        }
+        if !rows.is_empty() {
+            let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+            batches::begin(&self.store, now, &self.config.node, slot, &ids).await?;
+        }
+        Ok(rows)
     }
 
     /// Where a claim starts. SQLite removes the entries of settled rows at once and has no marks.

@@ -50,7 +50,8 @@ async fn work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it(bed
     bed.tick().await;
     let (first, second) = (bed.work("k:1").await.id, bed.work("k:2").await.id);
     let reason = "Its definition is no longer valid";
-    let expected = [format!("k:2 | /work/{second} | {reason}"), format!("k:1 | /work/{first} | {reason}")];
+    let expected =
+        [format!("Test k:2 | /work/{second} | {reason}"), format!("Test k:1 | /work/{first} | {reason}")];
     let mut found = shown(&bed, Kind::Failed).await;
     found.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(found, expected);
@@ -109,7 +110,8 @@ async fn a_reconciliation_that_is_overdue_is_shown(bed: TestBed) {
     assert!(shown(&bed, Kind::Reconcile).await.is_empty());
     bed.wait(601);
     let id = bed.work(key.as_str()).await.id;
-    let expected = format!("{} | /work/{id} | It should have run by now", key.as_str());
+    let expected =
+        format!("Reconciliation of date, 14 May 05:00 UTC | /work/{id} | It should have run by now");
     assert_eq!(shown(&bed, Kind::Reconcile).await, [expected]);
 }
 
@@ -125,7 +127,7 @@ async fn a_look_at_another_system_that_failed_is_shown_until_one_succeeds(bed: T
     }
     let found = shown(&bed, Kind::Reconcile).await;
     assert_eq!(found.len(), 1, "once for the other system: {found:?}");
-    assert!(found[0].starts_with(&keys[1]), "{found:?}");
+    assert!(found[0].contains(&keys[1]), "{found:?}");
     assert!(shown(&bed, Kind::Failed).await.is_empty(), "and not as work of its own");
     let mut tx = bed.begin().await;
     reconciliations::put(&mut tx.conn(), bed.after(1), "external:crm", 0, "{}").await.unwrap();

@@ -82,7 +82,7 @@ async fn a_claim_that_ran_out_and_that_nobody_took_over_needs_attention(bed: Tes
     assert_eq!(waiting(&bed, None).await, [], "a sweep is about to find it");
     bed.wait(60);
     let found = waiting(&bed, None).await;
-    assert_eq!((found[0].kind, found[0].title.as_str()), (Kind::Locked, "k:1"));
+    assert_eq!((found[0].kind, found[0].title.as_str()), (Kind::Locked, "Test k:1"));
     bed.engine.sweep_tick(bed.now()).await.unwrap();
     assert_eq!(waiting(&bed, None).await, []);
     bed.tick().await;

@@ -93,7 +93,10 @@ async fn what_keeps_failing_needs_attention_and_its_pauses_grow(bed: TestBed) {
     let (count, items) = owed(&bed).await;
     let id = bed.work("first:a").await.id;
     assert_eq!(count, 1);
-    assert!(items[0].starts_with(&format!("first:a /work/{id}: Its messages have settled")), "{items:?}");
+    assert!(
+        items[0].starts_with(&format!("Follow first:a /work/{id}: Its messages have settled")),
+        "{items:?}"
+    );
     assert!(items[0].contains("this row is refused"), "{items:?}");
     let limited = Reach::Units(vec!["nz".into()]);
     assert!(bed.engine.attention(&limited, 10).await.unwrap().items.is_empty(), "it has no unit");

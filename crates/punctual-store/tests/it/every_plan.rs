@@ -56,10 +56,7 @@ const BROAD: &[&str] = &["kind", "status"];
 
 /// Statements that may read a growing table in large part, and why.
 const COLD: &[(&str, &str)] = &[
-    ("doctor.autovacuum", "PostgreSQL's own settings, when somebody asks"),
     ("doctor.bloat", "PostgreSQL's own figures, when somebody asks"),
-    ("doctor.keepers", "PostgreSQL's own figures, when somebody asks"),
-    ("doctor.transactions", "PostgreSQL's own figures, when somebody asks"),
     ("delivery_policy.standing", "whether there are any preferences: it ends with the first"),
     ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
     (

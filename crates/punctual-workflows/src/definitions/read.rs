@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use punctual_engine::{Engine, channels::as_channel};
+use punctual_engine::{
+    Engine,
+    channels::{as_channel, consumer_as_channel},
+};
 use punctual_model::Reach;
 use punctual_store::{
     Conn, StoreError, business_units,
     channels::{self, ChannelRow},
+    consumers::{self, ConsumerRow},
     delivery_policy::SETTINGS,
     facts,
     lists::{self, ListRow},
@@ -22,6 +26,7 @@ use punctual_store::{
 use punctual_wire::{
     business_units::BusinessUnitRequest,
     channels::{ChannelPolicy, ChannelRequest},
+    consumers::ConsumerRequest,
     definitions::DefinitionKind,
     delivery_policy::DeliveryPolicy,
     lists::ListRequest,
@@ -118,6 +123,12 @@ async fn of_kind(
                 .map(|row| Ok((row.key.clone(), subscriber(engine, row)?)))
                 .collect::<Result<_, StoreError>>()?
         }
+        DefinitionKind::Consumer => {
+            let rows = consumers::all(conn).await?;
+            rows.into_iter()
+                .map(|row| Ok((row.key.clone(), consumer(engine, row)?)))
+                .collect::<Result<_, StoreError>>()?
+        }
         DefinitionKind::DeliveryPolicy => {
             let policy = facts::get(conn, SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
             let policy: DeliveryPolicy = stored(&policy, "facts.delivery-policy")?;
@@ -204,6 +215,18 @@ fn subscriber(engine: &Engine, row: SubscriberRow) -> Result<Document, StoreErro
         active: row.active,
     };
     let value = serde_json::to_value(request).map_err(|_| StoreError::Stored("subscribers"))?;
+    Ok(Document::with_secrets(value, secrets))
+}
+
+fn consumer(engine: &Engine, row: ConsumerRow) -> Result<Document, StoreError> {
+    let (settings, secrets) = shown_settings(engine, &consumer_as_channel(&row));
+    let request = ConsumerRequest {
+        adapter: row.adapter,
+        settings,
+        business_unit: row.business_unit,
+        active: row.active,
+    };
+    let value = serde_json::to_value(request).map_err(|_| StoreError::Stored("consumers"))?;
     Ok(Document::with_secrets(value, secrets))
 }
 

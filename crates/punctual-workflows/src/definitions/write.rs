@@ -3,7 +3,7 @@
 use punctual_boxed::boxed;
 use punctual_engine::{
     Actor, CommandError, Engine,
-    commands::{NewChannel, NewList, NewTemplate, Seen, TemplateVariant},
+    commands::{NewChannel, NewConsumer, NewList, NewTemplate, Seen, TemplateVariant},
 };
 use punctual_model::Fault;
 use punctual_store::{
@@ -16,6 +16,7 @@ use punctual_wire::{
     FieldError,
     business_units::BusinessUnitRequest,
     channels::ChannelRequest,
+    consumers::ConsumerRequest,
     definitions::DefinitionKind,
     delivery_policy::DeliveryPolicy,
     limits::NAME_MAX,
@@ -63,6 +64,7 @@ impl AfterCommit {
     #[boxed]
     pub(super) async fn run(self, engine: &Engine, providers: &Providers) {
         engine.channels.invalidate();
+        engine.consumers.invalidate();
         engine.policy.invalidate();
         for unit in self.units {
             unit.after_commit(engine, providers).await;
@@ -135,6 +137,13 @@ pub(super) async fn save(
             let new = NewSubscriber { key, adapter, settings, events, filter, retry, active };
             subscribers::save_in(tx, engine, by, Seen::Anything, new).await?;
         }
+        DefinitionKind::Consumer => {
+            let ConsumerRequest { adapter, settings, business_unit, active } =
+                ConsumerRequest::read(value, "").map_err(unreadable)?;
+            let settings = given_settings(settings, before)?;
+            let new = NewConsumer { key: id.to_owned(), adapter, settings, business_unit, active };
+            engine.save_consumer_in(tx, by, new).await?;
+        }
         DefinitionKind::DeliveryPolicy => {
             let policy = DeliveryPolicy::read(value, "").map_err(unreadable)?;
             engine.save_delivery_policy_in(tx, by, &as_json(&policy)).await?;
@@ -202,6 +211,7 @@ pub(super) async fn remove(
         DefinitionKind::Channel => engine.delete_channel_in(tx, by, id).await?,
         DefinitionKind::List => engine.delete_list_in(tx, by, id).await?,
         DefinitionKind::Subscriber => subscribers::remove_in(tx, engine, by, id).await?,
+        DefinitionKind::Consumer => engine.delete_consumer_in(tx, by, id).await?,
         DefinitionKind::DeliveryPolicy => engine.save_delivery_policy_in(tx, by, &json!({})).await?,
         DefinitionKind::Organisation => directory::remove_organisation_in(tx, engine, by, id).await?,
         DefinitionKind::Person => directory::remove_person_in(tx, engine, by, id).await?,
@@ -230,7 +240,9 @@ async fn setting(tx: &mut Tx, by: &Actor, id: &str) -> Result<Option<SettingRow>
 fn check_id(kind: DefinitionKind, id: &str) -> Result<(), CommandError> {
     let here = String::new;
     let found = match kind {
-        DefinitionKind::Channel | DefinitionKind::Subscriber => names::channel_fault(id, &here),
+        DefinitionKind::Channel | DefinitionKind::Subscriber | DefinitionKind::Consumer => {
+            names::channel_fault(id, &here)
+        }
         DefinitionKind::Site => names::site_fault(id, &here),
         DefinitionKind::ReportSubscription if names::guid(id).as_deref() != Some(id) => {
             let why = "a guid is written as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`";

@@ -12,7 +12,7 @@ const LISTED_ROUNDS: usize = 20;
 /// A point that is passed this often in them is passed again in the rounds of a crash; what a start alone passes is not.
 const PASSES: usize = 3;
 /// Fewer points mean that something is no longer listed.
-const FEWEST: usize = 18;
+const FEWEST: usize = 15;
 
 /// The statements that a message passes on its way, as the server lists them.
 pub async fn walked(place: &Place) -> Vec<String> {
