@@ -131,7 +131,7 @@ impl Draft {
         Ok(id)
     }
 
-    /// Writes it in a transaction of the caller's, who calls [`apply_announced`] with the key that comes back, after the
+    /// Writes it in a transaction of the caller's, who calls `apply_announced` with the key that comes back, after the
     /// commit.
     #[boxed]
     pub async fn save_in(
@@ -264,7 +264,7 @@ pub async fn remove(
     Ok(())
 }
 
-/// The same in a transaction of the caller's, who calls [`apply_announced`] with the key that comes back, after the commit.
+/// The same in a transaction of the caller's, who calls `apply_announced` with the key that comes back, after the commit.
 #[boxed]
 pub async fn remove_in(
     tx: &mut Tx,
