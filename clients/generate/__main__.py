@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import python
+import rust
 import typescript
 from document import Document
 
@@ -23,6 +24,9 @@ def main() -> int:
         clients / "python/punctual_client/_operations.py": python.operations(document),
         clients / "typescript/src/models.ts": typescript.models(document),
         clients / "typescript/src/operations.ts": typescript.operations(document),
+        ROOT / "crates/punctual-client/src/operations.rs": rust.operations(
+            document, rust.Wire(ROOT / "crates/punctual-wire/src")
+        ),
     }
     if "--check" not in sys.argv:
         for path, text in wanted.items():

@@ -1,4 +1,4 @@
-"""What both generators see of the OpenAPI document."""
+"""What the generators see of the OpenAPI document."""
 
 import re
 from dataclasses import dataclass

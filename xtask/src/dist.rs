@@ -1,5 +1,5 @@
-//! What people install: a binary with completions in an archive, a Debian package, a folder to build an image from, and
-//! the checksums of all of them.
+//! What people install: a binary with completions in an archive, a Debian package, a folder to build an image from, the bill
+//! of materials, and the checksums of all of them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use crate::run;
+use crate::{run, sbom};
 
 #[derive(Args)]
 pub struct DistArgs {
@@ -55,7 +55,9 @@ pub fn run(args: &DistArgs) -> Result<u8> {
         None => build()?,
     };
     let version = args.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned());
-    let made = [archive(&out, &binary, &version)?, debian(&out, &binary, &version)?];
+    let bill = out.join(format!("punctual-{version}.cdx.json"));
+    sbom::write(Some(&bill))?;
+    let made = [archive(&out, &binary, &version)?, debian(&out, &binary, &version)?, bill];
     put(&binary, &out.join("context/punctual"), 0o755)?;
     put(&run::root().join("deploy/container/Dockerfile"), &out.join("context/Dockerfile"), 0o644)?;
     let sums = checksums(&out, &made)?;

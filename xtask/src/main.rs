@@ -57,7 +57,7 @@ enum Task {
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// Make what people install: an archive, a Debian package, a folder to build an image from, checksums.
+    /// Make what people install: an archive, a Debian package, a folder to build an image from, the bill of materials, checksums.
     Dist(dist::DistArgs),
     /// Start a PostgreSQL to throw away, print its URL and keep it until ctrl-c.
     Postgres {

@@ -45,11 +45,13 @@ const READ_WITHOUT: &[&str] = &[
     // Of the installation, on routes and in figures for callers without a limit.
     "api_keys::all",
     "attempts::health",
+    "consumers::get",
     "facts::get",
     "nodes::all",
     "notifications::failed_events",
     "notifications::last_delivered",
     "notifications::parked_of_channels",
+    "notifications::queue_ages",
     "preferences::page",
     "reconciliations::all",
     "site_events::page",
@@ -77,7 +79,6 @@ const OVER_ALL: &[&str] = &[
     "crates/punctual-workflows/src/definitions/surveys.rs",
     "crates/punctual-workflows/src/messages.rs",
     "crates/punctual-workflows/src/operations/arrival.rs",
-    "crates/punctual-workflows/src/operations/directory.rs",
     "crates/punctual-workflows/src/operations/settled.rs",
     "crates/punctual-workflows/src/operations/sync.rs",
     // Titles are made for rows that the caller was shown.

@@ -25,9 +25,12 @@ const TRIALS: &[Trial] = &[
     },
     Trial {
         name: "database",
-        about: "PostgreSQL stopped, killed, cut off, made read-only and frozen under load",
+        about: "PostgreSQL stopped, killed, cut off, made read-only, frozen and slowed down under load",
     },
-    Trial { name: "disk", about: "the disk of the server, of PostgreSQL and of a site full under load" },
+    Trial {
+        name: "disk",
+        about: "the disk of the server, of PostgreSQL and of a site full, and failing with EIO, under load",
+    },
     Trial {
         name: "failover",
         about: "the primary of a PostgreSQL killed under load and its synchronous standby promoted",
@@ -90,10 +93,11 @@ pub const FULL_SCALE: &[(&str, &str, u64)] = &[
     ("abort", "postgres", 200),
     ("clock", "sqlite", 200),
     ("clock", "postgres", 200),
-    ("database", "postgres", 3_000),
+    ("database", "postgres", 3_500),
     ("disk", "sqlite", 200),
     ("disk", "postgres", 200),
     ("disk", "site", 200),
+    ("failover", "patroni", 50),
     ("failover", "postgres", 50),
     ("flood", "sqlite", 200),
     ("flood", "postgres", 200),

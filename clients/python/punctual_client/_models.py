@@ -13,6 +13,19 @@ ActionRequest = TypedDict(
     },
 )
 
+Amqp1ConsumerSettings = TypedDict(
+    "Amqp1ConsumerSettings",
+    {
+        "address": "str",
+        "batch": NotRequired["Union[int, None]"],
+        "deadLetterAddress": "str",
+        "password": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+        "virtualHost": NotRequired["Union[str, None]"],
+    },
+)
+
 Amqp1Settings = TypedDict(
     "Amqp1Settings",
     {
@@ -22,6 +35,18 @@ Amqp1Settings = TypedDict(
         "url": "str",
         "username": NotRequired["Union[str, None]"],
         "virtualHost": NotRequired["Union[str, None]"],
+    },
+)
+
+AmqpConsumerSettings = TypedDict(
+    "AmqpConsumerSettings",
+    {
+        "batch": NotRequired["Union[int, None]"],
+        "deadLetterQueue": "str",
+        "password": NotRequired["Union[str, None]"],
+        "queue": "str",
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
     },
 )
 
@@ -502,7 +527,7 @@ ConsumerRequest = TypedDict(
         "active": NotRequired["Union[bool, None]"],
         "adapter": "str",
         "businessUnit": NotRequired["Union[str, None]"],
-        "settings": NotRequired["Union[dict[str, Any], None]"],
+        "settings": NotRequired["Union[AmqpConsumerSettings, Amqp1ConsumerSettings, NatsConsumerSettings, Union[dict[str, Any], None]]"],
     },
 )
 
@@ -540,6 +565,7 @@ DefaultRuleShape = TypedDict(
     {
         "channels": NotRequired["list[str]"],
         "failover": NotRequired["list[str]"],
+        "message": NotRequired["RuleTexts"],
         "priority": NotRequired["Union[str, None]"],
         "rule": "RuleShape",
         "topic": NotRequired["Union[str, None]"],
@@ -551,6 +577,7 @@ DefaultRuleShapeInput = TypedDict(
     {
         "channels": NotRequired["Union[list[str], None]"],
         "failover": NotRequired["Union[list[str], None]"],
+        "message": NotRequired["Union[RuleTextsInput, None]"],
         "priority": NotRequired["Union[str, None]"],
         "rule": "RuleShapeInput",
         "topic": NotRequired["Union[str, None]"],
@@ -677,6 +704,43 @@ DeliveryPolicyInput = TypedDict(
         "dailyCap": NotRequired["Union[int, None]"],
         "digestAt": NotRequired["Union[str, None]"],
         "topics": NotRequired["Union[list[TopicTitleInput], None]"],
+    },
+)
+
+Erasure = TypedDict(
+    "Erasure",
+    {
+        "certificate": NotRequired["Union[ErasureCertificate, None]"],
+        "createdAt": "str",
+        "found": "list[KindCount]",
+        "id": "str",
+        "status": "str",
+    },
+)
+
+ErasureCertificate = TypedDict(
+    "ErasureCertificate",
+    {
+        "businessUnits": NotRequired["Union[list[str], None]"],
+        "erased": "list[KindCount]",
+        "erasedAt": "str",
+        "erasedBy": "str",
+        "id": "str",
+        "kept": "list[str]",
+        "remaining": "list[KindCount]",
+        "salt": "str",
+        "signature": "str",
+        "subjectHash": "str",
+    },
+)
+
+ErasureRequest = TypedDict(
+    "ErasureRequest",
+    {
+        "address": NotRequired["Union[str, None]"],
+        "confirm": NotRequired["Union[bool, None]"],
+        "keepSuppressions": NotRequired["Union[bool, None]"],
+        "person": NotRequired["Union[str, None]"],
     },
 )
 
@@ -993,6 +1057,14 @@ KeptDefinition = TypedDict(
     },
 )
 
+KindCount = TypedDict(
+    "KindCount",
+    {
+        "kind": "str",
+        "rows": "int",
+    },
+)
+
 Kpis = TypedDict(
     "Kpis",
     {
@@ -1203,6 +1275,23 @@ NamedSourceRequestBatch = TypedDict(
     "NamedSourceRequestBatch",
     {
         "items": "list[NamedSourceRequest]",
+    },
+)
+
+NatsConsumerSettings = TypedDict(
+    "NatsConsumerSettings",
+    {
+        "batch": NotRequired["Union[int, None]"],
+        "credentials": NotRequired["Union[str, None]"],
+        "deadLetterSubject": "str",
+        "durable": NotRequired["Union[str, None]"],
+        "nkeySeed": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, None]"],
+        "stream": "str",
+        "subject": NotRequired["Union[str, None]"],
+        "token": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
     },
 )
 
@@ -1537,6 +1626,23 @@ PersonRequest = TypedDict(
         "locale": NotRequired["Union[str, None]"],
         "name": "str",
         "timeZone": NotRequired["Union[str, None]"],
+    },
+)
+
+PersonalData = TypedDict(
+    "PersonalData",
+    {
+        "at": "str",
+        "cut": "list[str]",
+        "data": "dict[str, Any]",
+    },
+)
+
+PersonalDataRequest = TypedDict(
+    "PersonalDataRequest",
+    {
+        "address": NotRequired["Union[str, None]"],
+        "person": NotRequired["Union[str, None]"],
     },
 )
 
@@ -2050,6 +2156,7 @@ RestoreSettled = TypedDict(
     "RestoreSettled",
     {
         "notifications": "int",
+        "owed": NotRequired["int"],
         "remaining": "RestoredRows",
         "work": "int",
     },
@@ -2059,6 +2166,7 @@ RestoredRows = TypedDict(
     "RestoredRows",
     {
         "notifications": "int",
+        "owed": NotRequired["int"],
         "work": "int",
     },
 )
@@ -2193,6 +2301,7 @@ Rule = TypedDict(
         "id": "str",
         "kind": "str",
         "lastSentAt": NotRequired["Union[str, None]"],
+        "message": NotRequired["RuleTexts"],
         "nextRunAt": NotRequired["Union[str, None]"],
         "priority": NotRequired["Union[str, None]"],
         "rule": "RuleShape",
@@ -2211,6 +2320,7 @@ RuleChange = TypedDict(
         "active": NotRequired["Union[bool, None]"],
         "channels": NotRequired["Union[list[str], None]"],
         "failover": NotRequired["Union[list[str], None]"],
+        "message": NotRequired["Union[RuleTextsInput, None]"],
         "priority": NotRequired["Union[str, None]"],
         "rule": NotRequired["Union[RuleShapeInput, None]"],
         "topic": NotRequired["Union[str, None]"],
@@ -2230,6 +2340,7 @@ RuleRequest = TypedDict(
     {
         "channels": NotRequired["Union[list[str], None]"],
         "failover": NotRequired["Union[list[str], None]"],
+        "message": NotRequired["Union[RuleTextsInput, None]"],
         "priority": NotRequired["Union[str, None]"],
         "rule": "RuleShapeInput",
         "subjectId": "str",
@@ -2259,6 +2370,24 @@ RuleShapeInput = TypedDict(
         "offset": NotRequired["Union[str, None]"],
         "timeZone": NotRequired["Union[str, None]"],
         "type": "str",
+    },
+)
+
+RuleTexts = TypedDict(
+    "RuleTexts",
+    {
+        "body": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
+    },
+)
+
+RuleTextsInput = TypedDict(
+    "RuleTextsInput",
+    {
+        "body": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
     },
 )
 
@@ -3486,7 +3615,9 @@ WorkTrace = TypedDict(
 
 __all__ = [
     "ActionRequest",
+    "Amqp1ConsumerSettings",
     "Amqp1Settings",
+    "AmqpConsumerSettings",
     "AmqpSettings",
     "ApiKey",
     "ApiKeyCreated",
@@ -3546,6 +3677,9 @@ __all__ = [
     "DeliveryLogEntry",
     "DeliveryPolicy",
     "DeliveryPolicyInput",
+    "Erasure",
+    "ErasureCertificate",
+    "ErasureRequest",
     "Event",
     "EventChange",
     "EventOutcome",
@@ -3575,6 +3709,7 @@ __all__ = [
     "Instance",
     "InstancePage",
     "KeptDefinition",
+    "KindCount",
     "Kpis",
     "LastPurge",
     "Limits",
@@ -3591,6 +3726,7 @@ __all__ = [
     "MisbehaviourRequest",
     "NamedSourceRequest",
     "NamedSourceRequestBatch",
+    "NatsConsumerSettings",
     "NatsSettings",
     "NewEvent",
     "NewTask",
@@ -3617,6 +3753,8 @@ __all__ = [
     "Person",
     "PersonPage",
     "PersonRequest",
+    "PersonalData",
+    "PersonalDataRequest",
     "Preference",
     "PreferenceLink",
     "PreferencePage",
@@ -3682,6 +3820,8 @@ __all__ = [
     "RuleRequest",
     "RuleShape",
     "RuleShapeInput",
+    "RuleTexts",
+    "RuleTextsInput",
     "RunAttempt",
     "RunDelivery",
     "RunNowAnswer",

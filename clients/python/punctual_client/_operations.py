@@ -27,6 +27,10 @@ class Operations(Transport):
         """Upload a file that messages can attach."""
         return self._call("POST", "/api/v1/blobs", query={"businessUnit": business_unit}, body=body, content_type="application/octet-stream", idempotency_key=idempotency_key)
 
+    def create_erasure(self, body: m.ErasureRequest, *, idempotency_key: Optional[str] = None) -> m.Erasure:
+        """Plan the erasure of a person, or carry it out."""
+        return self._call("POST", "/api/v1/erasures", body=body, idempotency_key=idempotency_key)
+
     def create_key(self, body: m.ApiKeyRequest, *, idempotency_key: Optional[str] = None) -> m.ApiKeyCreated:
         """Make a key."""
         return self._call("POST", "/api/v1/keys", body=body, idempotency_key=idempotency_key)
@@ -221,6 +225,10 @@ class Operations(Transport):
         """Export every definition."""
         return self._call("GET", "/api/v1/definitions")
 
+    def export_personal_data(self, body: m.PersonalDataRequest, *, idempotency_key: Optional[str] = None) -> m.PersonalData:
+        """What is stored about a person."""
+        return self._call("POST", "/api/v1/personal-data/export", body=body, idempotency_key=idempotency_key)
+
     def get_attention(self) -> m.Attention:
         """Everything that needs a person, newest first."""
         return self._call("GET", "/api/v1/attention")
@@ -240,6 +248,10 @@ class Operations(Transport):
     def get_delivery_policy(self) -> m.DeliveryPolicy:
         """Get the delivery policy."""
         return self._call("GET", "/api/v1/delivery-policy")
+
+    def get_erasure(self, id: str) -> m.Erasure:
+        """An erasure with its certificate, or a plan of one."""
+        return self._call("GET", f"/api/v1/erasures/{self._segment(id)}")
 
     def get_forecast(self, *, from_: Optional[str] = None, to: Optional[str] = None, business_unit: Optional[str] = None) -> m.Forecast:
         """What will be sent, by local day."""

@@ -8,6 +8,24 @@ export interface ActionRequest {
   version?: number | null;
 }
 
+/** `amqp1`: AMQP 1.0 takes events from Azure Service Bus, ActiveMQ and others. */
+export interface Amqp1ConsumerSettings {
+  /** Address: where events are, such as orders. */
+  address: string;
+  /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
+  batch?: number | null;
+  /** Dead letters: where what is refused goes, such as orders-refused. */
+  deadLetterAddress: string;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** URL: the broker, such as amqps://bus.servicebus.windows.net. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
+  /** Virtual host: the virtual host, as RabbitMQ has them. */
+  virtualHost?: string | null;
+}
+
 /** `amqp1`: AMQP 1.0 sends messages to Azure Service Bus, ActiveMQ and others. */
 export interface Amqp1Settings {
   /** Address: a queue, topic or other node, such as survey-answers. */
@@ -22,6 +40,22 @@ export interface Amqp1Settings {
   username?: string | null;
   /** Virtual host: the virtual host, as RabbitMQ has them. */
   virtualHost?: string | null;
+}
+
+/** `amqp`: AMQP 0.9.1 takes events from a queue of RabbitMQ. */
+export interface AmqpConsumerSettings {
+  /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
+  batch?: number | null;
+  /** Dead letters: where what is refused goes, such as orders-refused. */
+  deadLetterQueue: string;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Queue: where events are, such as orders. */
+  queue: string;
+  /** URL: the broker, such as amqps://rabbit.example.com/vhost. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
 }
 
 /** `amqp`: AMQP 0.9.1 publishes messages to RabbitMQ. */
@@ -550,7 +584,7 @@ export interface ConsumerRequest {
   /** The business unit that its events belong to. An event that names another one is refused. */
   businessUnit?: string | null;
   /** What the adapter needs; a secret may be given as `env:NAME` or `file:NAME`. */
-  settings?: Record<string, unknown> | null;
+  settings?: AmqpConsumerSettings | Amqp1ConsumerSettings | NatsConsumerSettings | Record<string, unknown> | null;
 }
 
 /** Where what was made for a run lies. */
@@ -588,6 +622,7 @@ export interface DefaultRuleShape {
   channels?: string[];
   /** The channels that are used one after another if its own fails. */
   failover?: string[];
+  message?: RuleTexts;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
   rule: RuleShape;
@@ -601,6 +636,7 @@ export interface DefaultRuleShapeInput {
   channels?: string[] | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;
+  message?: RuleTextsInput | null;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
   rule: RuleShapeInput;
@@ -758,6 +794,48 @@ export interface DeliveryPolicyInput {
   digestAt?: string | null;
   /** What people can choose from on their page. */
   topics?: TopicTitleInput[] | null;
+}
+
+/** A plan of an erasure, or what became of one. */
+export interface Erasure {
+  certificate?: ErasureCertificate | null;
+  createdAt: string;
+  /** What was found, by kind. */
+  found: KindCount[];
+  id: string;
+  /** `planned`: nothing was erased. `done`. `incomplete`: some rows were being sent; ask again. */
+  status: string;
+}
+
+/** The proof of an erasure. It does not name the person. */
+export interface ErasureCertificate {
+  /** The business units that it was limited to. */
+  businessUnits?: string[] | null;
+  erased: KindCount[];
+  erasedAt: string;
+  erasedBy: string;
+  id: string;
+  /** What stays on purpose, and why. */
+  kept: string[];
+  /** What a second search still found. */
+  remaining: KindCount[];
+  salt: string;
+  /** Of all the others, with a key that follows from the master key. */
+  signature: string;
+  /** SHA-256, in hexadecimal, of `SALT:address:ADDRESS` with the address in lower case, or of `SALT:person:ID`. */
+  subjectHash: string;
+}
+
+/** Who is to be erased: an address, or the id of a person with all their addresses. Without `confirm` it is a plan. */
+export interface ErasureRequest {
+  /** Where the person is reached. */
+  address?: string | null;
+  /** Carry it out: what was erased cannot be brought back. */
+  confirm?: boolean | null;
+  /** Leave suppressions, so that nothing is sent to the address again by mistake. */
+  keepSuppressions?: boolean | null;
+  /** The id of somebody among the people of operations or of preferences. */
+  person?: string | null;
 }
 
 /** An event as it is stored. */
@@ -1058,6 +1136,12 @@ export interface KeptDefinition {
   reason: string;
 }
 
+/** How many rows of a kind. */
+export interface KindCount {
+  kind: string;
+  rows: number;
+}
+
 /** The figures of the outbox at one moment, computed from the table. */
 export interface Kpis {
   at: string;
@@ -1303,6 +1387,32 @@ export interface NamedSourceRequest {
 /** The outcomes of a batch, in the order of its items. */
 export interface NamedSourceRequestBatch {
   items: NamedSourceRequest[];
+}
+
+/** `nats`: NATS JetStream takes events from a stream. */
+export interface NatsConsumerSettings {
+  /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
+  batch?: number | null;
+  /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
+  credentials?: string | null;
+  /** Dead letters: where messages that are refused go, such as orders.refused; a stream keeps it. */
+  deadLetterSubject: string;
+  /** Durable consumer: its name at the server; `punctual` by default. */
+  durable?: string | null;
+  /** NKey seed: a user's seed, which starts with `SU`. */
+  nkeySeed?: string | null;
+  /** Password: the account's password. */
+  password?: string | null;
+  /** Stream: the stream with the events, such as ORDERS. */
+  stream: string;
+  /** Subject: which messages of the stream are meant; all of them where it is missing. */
+  subject?: string | null;
+  /** Token: a token, in place of a user name. */
+  token?: string | null;
+  /** URL: the server, such as tls://nats.example.com. */
+  url: string;
+  /** User name: an account of the broker. */
+  username?: string | null;
 }
 
 /** `nats`: NATS JetStream publishes messages to a subject. */
@@ -1656,6 +1766,21 @@ export interface PersonRequest {
   name: string;
   /** The zone that times are given in; without one, that of the event or its organisation. */
   timeZone?: string | null;
+}
+
+/** What is stored about a person. */
+export interface PersonalData {
+  at: string;
+  /** Kinds of which there are more rows than the ten thousand in this document. */
+  cut: string[];
+  /** Kind to its rows. */
+  data: Record<string, unknown>;
+}
+
+/** Whose data is wanted: an address, or the id of a person with all their addresses. */
+export interface PersonalDataRequest {
+  address?: string | null;
+  person?: string | null;
 }
 
 /** What is known of a person. */
@@ -2214,6 +2339,7 @@ export interface Restore {
 /** What was released or discarded. */
 export interface RestoreSettled {
   notifications: number;
+  owed?: number;
   /** What still waits, counted up to 10,000 each: one request takes ten thousand rows of each at most. */
   remaining: RestoredRows;
   work: number;
@@ -2223,6 +2349,8 @@ export interface RestoreSettled {
 export interface RestoredRows {
   /** Parked notifications. */
   notifications: number;
+  /** Messages that had settled and whose workflow was not told yet: what follows from them may have been sent. */
+  owed?: number;
   /** Work on hold. */
   work: number;
 }
@@ -2366,6 +2494,7 @@ export interface Rule {
   /** Which date it goes by: `start` or `end`. */
   kind: string;
   lastSentAt?: string | null;
+  message?: RuleTexts;
   nextRunAt?: string | null;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
@@ -2387,6 +2516,7 @@ export interface RuleChange {
   active?: boolean | null;
   channels?: string[] | null;
   failover?: string[] | null;
+  message?: RuleTextsInput | null;
   /** `alarm`, `high`, `normal` or `campaign`. */
   priority?: string | null;
   rule?: RuleShapeInput | null;
@@ -2406,6 +2536,7 @@ export interface RuleRequest {
   channels?: string[] | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;
+  message?: RuleTextsInput | null;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
   rule: RuleShapeInput;
@@ -2446,6 +2577,22 @@ export interface RuleShapeInput {
   timeZone?: string | null;
   /** `at_subject_date`, `relative` or `on_day`. */
   type: string;
+}
+
+/** The texts of a rule's messages, each a template with `title`, `whenLabel`, `timeZone`, `subjectType`, `subjectId`, `kind`, `isAllDay`, `startsAt` and `endsAt`. What is left out is said in the usual words. */
+export interface RuleTexts {
+  body?: string | null;
+  /** The body once more, for those who read HTML. Values are escaped. */
+  html?: string | null;
+  subject?: string | null;
+}
+
+/** The texts of a rule's messages, each a template with `title`, `whenLabel`, `timeZone`, `subjectType`, `subjectId`, `kind`, `isAllDay`, `startsAt` and `endsAt`. What is left out is said in the usual words. */
+export interface RuleTextsInput {
+  body?: string | null;
+  /** The body once more, for those who read HTML. Values are escaped. */
+  html?: string | null;
+  subject?: string | null;
 }
 
 /** One attempt to deliver a message of a run to one address. */

@@ -25,6 +25,11 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/blobs`, { query, body, contentType: "application/octet-stream", idempotencyKey: options.idempotencyKey });
   }
 
+  /** Plan the erasure of a person, or carry it out */
+  createErasure(body: m.ErasureRequest, options: PostOptions = {}): Promise<m.Erasure> {
+    return this.call("POST", `/api/v1/erasures`, { body, idempotencyKey: options.idempotencyKey });
+  }
+
   /** Make a key */
   createKey(body: m.ApiKeyRequest, options: PostOptions = {}): Promise<m.ApiKeyCreated> {
     return this.call("POST", `/api/v1/keys`, { body, idempotencyKey: options.idempotencyKey });
@@ -251,6 +256,11 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/definitions`);
   }
 
+  /** What is stored about a person */
+  exportPersonalData(body: m.PersonalDataRequest, options: PostOptions = {}): Promise<m.PersonalData> {
+    return this.call("POST", `/api/v1/personal-data/export`, { body, idempotencyKey: options.idempotencyKey });
+  }
+
   /** Everything that needs a person, newest first */
   getAttention(): Promise<m.Attention> {
     return this.call("GET", `/api/v1/attention`);
@@ -274,6 +284,11 @@ export class Operations extends Transport {
   /** Get the delivery policy */
   getDeliveryPolicy(): Promise<m.DeliveryPolicy> {
     return this.call("GET", `/api/v1/delivery-policy`);
+  }
+
+  /** An erasure with its certificate, or a plan of one */
+  getErasure(id: string): Promise<m.Erasure> {
+    return this.call("GET", `/api/v1/erasures/${this.segment(id)}`);
   }
 
   /** What will be sent, by local day */

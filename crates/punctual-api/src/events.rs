@@ -3,7 +3,7 @@
 mod body;
 
 use axum::extract::State;
-use punctual_engine::events::EventTaken;
+use punctual_engine::events::{Event, EventTaken, IncomingEvent};
 use punctual_wire::{
     Batch, Problem,
     batch::OneOrMany,
@@ -18,6 +18,7 @@ use crate::{
     idempotency::IdempotencyKey,
     openapi::shapes,
     sources::counts,
+    trace_context::TraceContext,
 };
 
 use body::EventBody;
@@ -35,6 +36,7 @@ pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     once: IdempotencyKey,
+    trace: TraceContext,
     body: EventBody,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -55,7 +57,7 @@ pub async fn post(
             let pointer = if is_batch { format!("/{index}") } else { String::new() };
             match request.map_err(Problem::from).and_then(|one| sender.incoming(one, None, &pointer)) {
                 Ok(one) => {
-                    accepted.push(one);
+                    accepted.push(one.asked_in(trace.asked()));
                     refused.push(None);
                 }
                 // One event on its own is a request like any other: what is wrong with it is the answer.
@@ -68,7 +70,7 @@ pub async fn post(
         } else {
             app.engine.take_events(&app.sinks, &accepted).await?
         };
-        let mut taken = taken.into_iter();
+        let mut taken = accepted.iter().map(IncomingEvent::event).zip(taken);
         let items = refused.into_iter().enumerate().map(|(index, refused)| match refused {
             Some(problem) => rejected(index, problem),
             None => outcome(index, taken.next()),
@@ -78,19 +80,19 @@ pub async fn post(
     .await
 }
 
-fn outcome(index: usize, taken: Option<EventTaken>) -> EventOutcome {
+fn outcome(index: usize, taken: Option<(&Event, EventTaken)>) -> EventOutcome {
     match taken {
-        Some(EventTaken::Accepted { touched, unmatched }) => EventOutcome {
+        Some((_, EventTaken::Accepted { touched, unmatched })) => EventOutcome {
             index,
             outcome: "accepted".into(),
             work: Some(counts(&touched)),
             unmatched: u64::from(unmatched),
             error: None,
         },
-        Some(EventTaken::Stale) => {
+        Some((_, EventTaken::Stale)) => {
             EventOutcome { index, outcome: "stale".into(), work: None, unmatched: 0, error: None }
         }
-        Some(EventTaken::NotYours) => rejected(index, not_yours()),
+        Some((event, EventTaken::NotYours)) => rejected(index, not_yours(event)),
         None => rejected(index, Problem::internal()),
     }
 }

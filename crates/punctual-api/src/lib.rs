@@ -17,6 +17,7 @@ mod consumers;
 mod definitions;
 mod docs;
 mod envelope;
+mod erasures;
 mod events;
 mod forecast;
 mod health;

@@ -22,10 +22,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, events,
-    forecast, health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
-    reconciliations, reminder_settings, reports, restore, retention, sandbox, scheduler, schedules, search,
-    secrets, sites, sources, subscribers, suppressions, surveys, templates, users, work,
+    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, definitions, erasures,
+    events, forecast, health, inbox, keys, lists, messages, metrics, nodes, notifications, operations,
+    preferences, reconciliations, reminder_settings, reports, restore, retention, sandbox, scheduler,
+    schedules, search, secrets, sites, sources, subscribers, suppressions, surveys, templates, users, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -67,6 +67,7 @@ use crate::{
         (name = "Definitions", description = "Everything that is defined, as one document for version control"),
         (name = "Operations", description = "Events and tasks that notify their people"),
         (name = "Sites", description = "Agents that forward notifications from where scripts run"),
+        (name = "Personal data", description = "What is stored about a person, handed out or erased"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Users", description = "People who sign in to the console"),
         (name = "Scheduler", description = "One pass over all that is due"),
@@ -139,6 +140,9 @@ fn of_units() -> OpenApiRouter<Shared> {
         .routes(routes!(attention::get))
         .routes(routes!(search::search))
         .routes(routes!(audit::list))
+        .routes(routes!(erasures::post))
+        .routes(routes!(erasures::get))
+        .routes(routes!(erasures::export))
         .routes(routes!(events::post))
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))
@@ -367,6 +371,7 @@ fn takes_idempotency_key(operation: &Operation, path: &str) -> bool {
     has_caller
         && !path.starts_with("/api/v1/reminder-settings/")
         && path != "/api/v1/sites/{site}/notifications"
+        && path != "/api/v1/personal-data/export"
 }
 
 fn idempotency_key() -> Parameter {

@@ -72,6 +72,7 @@ async fn settle(
         JsonResponse::ok(&RestoreSettled {
             work: done.work as u64,
             notifications: done.notifications as u64,
+            owed: done.owed as u64,
             remaining: rows(left),
         })
     })
@@ -80,5 +81,5 @@ async fn settle(
 
 fn rows(left: Left) -> RestoredRows {
     let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
-    RestoredRows { work: count(left.work), notifications: count(left.notifications) }
+    RestoredRows { work: count(left.work), notifications: count(left.notifications), owed: count(left.owed) }
 }

@@ -25,7 +25,7 @@ use crate::{
     idempotency::{IdempotencyKey, Ids},
     openapi::shapes,
     parameters::{Parameters, Segments},
-    work::{refuse_foreign, status_after},
+    work::status_after,
 };
 
 /// Make a schedule, or an array of at most 1,000
@@ -57,7 +57,6 @@ pub async fn post(
 
 async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
     let key = wanted.work.key.to_string();
-    refuse_foreign(app, caller, "schedule", vec![(key.clone(), key.clone())]).await?;
     let ensured = app.engine.ensure_requested(&caller.by, vec![wanted]).await?;
     let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
         return Err(Problem::internal().into());
@@ -93,8 +92,6 @@ async fn post_many(
         }
     }
     let keys: Vec<String> = good.iter().map(|one: &Requested| one.work.key.to_string()).collect();
-    let shown = keys.iter().map(|key| (key.clone(), key.clone())).collect();
-    refuse_foreign(app, caller, "schedule", shown).await?;
     let ensured =
         if good.is_empty() { Vec::new() } else { app.engine.ensure_requested(&caller.by, good).await? };
     let mut keys = keys.into_iter();
@@ -111,7 +108,8 @@ fn item(index: usize, key: &str, ensured: Option<Ensured>) -> BatchItem {
         return BatchItem::rejected(index, None, Problem::internal());
     };
     match &outcome {
-        EnsureOutcome::Reused => BatchItem::rejected(index, Some(id.to_string()), Problem::id_reused(key)),
+        // Nothing of the row that has the key: it may be another unit's.
+        EnsureOutcome::Reused => BatchItem::rejected(index, None, Problem::id_reused(key)),
         other => BatchItem::accepted(index, other.as_str(), id.to_string(), status_after(other)),
     }
 }

@@ -1,5 +1,7 @@
 //! `/api/v1/sources`: the last known state of the things that reminders are about. A change is an event.
 
+use std::slice;
+
 use axum::extract::State;
 use punctual_engine::{
     OwnUnit, Units,
@@ -8,7 +10,7 @@ use punctual_engine::{
 use punctual_store::{
     StoreError,
     sources::{self, SourceChange, SourceRow},
-    work::instant,
+    work::{Asked, instant},
 };
 use punctual_wire::{
     Batch, Page, Problem,
@@ -17,7 +19,7 @@ use punctual_wire::{
     sources::{NamedSourceRequest, Source, SourceOutcome, SourceRequest},
     work::WorkCounts,
 };
-use punctual_workflows::event_intake::not_in_future;
+use punctual_workflows::event_intake::{not_in_future, not_yours};
 use serde_json::{Value, json};
 
 use crate::{
@@ -27,6 +29,7 @@ use crate::{
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name},
+    trace_context::TraceContext,
 };
 
 /// Sources written in one transaction: about 5 ms of SQLite's writer.
@@ -42,6 +45,7 @@ pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     Segments((kind, id)): Segments<(String, String)>,
+    trace: TraceContext,
     body: Json,
 ) -> Answer {
     checked_name(&kind, "/type")?;
@@ -50,7 +54,11 @@ pub async fn put(
     let units =
         app.engine.units_named(&caller.by, request.business_unit.as_deref().into_iter().collect()).await?;
     let incoming = changed(&app, &caller, &units, kind.clone(), id.clone(), request, "")?;
-    let taken = app.engine.take_events(&app.sinks, &[incoming]).await?.pop();
+    let incoming = incoming.asked_in(trace.asked());
+    let taken = app.engine.take_events(&app.sinks, slice::from_ref(&incoming)).await?.pop();
+    if taken == Some(EventTaken::NotYours) {
+        return Err(not_yours(incoming.event()).into());
+    }
     let mut source = known(&app, &caller, &kind, &id, true).await?;
     match taken {
         Some(EventTaken::Accepted { touched, .. }) => {
@@ -71,14 +79,20 @@ pub async fn bulk(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     once: IdempotencyKey,
+    trace: TraceContext,
     body: Json<Bulk>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let items = NamedSourceRequest::read_body(&body.value)?;
-    once.run(app, caller, &body.bytes, |_| take_all(app, caller, items)).await
+    once.run(app, caller, &body.bytes, |_| take_all(app, caller, trace.asked(), items)).await
 }
 
-async fn take_all(app: &App, caller: &Principal, items: Vec<Item<NamedSourceRequest>>) -> Answer {
+async fn take_all(
+    app: &App,
+    caller: &Principal,
+    asked: Option<Asked>,
+    items: Vec<Item<NamedSourceRequest>>,
+) -> Answer {
     let named = items.iter().flatten().filter_map(|one| one.source.business_unit.as_deref()).collect();
     let units = app.engine.units_named(&caller.by, named).await?;
     let (mut incoming, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
@@ -88,7 +102,7 @@ async fn take_all(app: &App, caller: &Principal, items: Vec<Item<NamedSourceRequ
         match item.and_then(|one| changed(app, caller, &units, one.kind, one.id, one.source, &pointer)) {
             Ok(one) => {
                 outcomes.push(None);
-                incoming.push(one);
+                incoming.push(one.asked_in(asked));
             }
             Err(problem) => outcomes.push(Some(problem)),
         }
@@ -97,20 +111,15 @@ async fn take_all(app: &App, caller: &Principal, items: Vec<Item<NamedSourceRequ
     for chunk in incoming.chunks(AT_ONCE) {
         taken.extend(app.engine.take_events(&app.sinks, chunk).await?);
     }
-    let mut taken = taken.into_iter();
+    let mut taken = incoming.iter().map(IncomingEvent::event).zip(taken);
     let items = outcomes.into_iter().enumerate().map(|(index, refused)| match refused {
         Some(problem) => outcome(index, "rejected", None, Some(problem)),
         None => match taken.next() {
-            Some(EventTaken::Accepted { touched, .. }) => {
+            Some((_, EventTaken::Accepted { touched, .. })) => {
                 outcome(index, "accepted", Some(counts(&touched)), None)
             }
-            Some(EventTaken::Stale) => outcome(index, "stale", None, None),
-            Some(EventTaken::NotYours) => outcome(
-                index,
-                "rejected",
-                None,
-                Some(Problem::not_found("source", format!("/items/{index}"))),
-            ),
+            Some((_, EventTaken::Stale)) => outcome(index, "stale", None, None),
+            Some((event, EventTaken::NotYours)) => outcome(index, "rejected", None, Some(not_yours(event))),
             None => outcome(index, "rejected", None, Some(Problem::internal())),
         },
     });

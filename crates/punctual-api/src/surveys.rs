@@ -6,7 +6,7 @@ pub mod public;
 pub mod results;
 
 use axum::extract::State;
-use punctual_engine::CommandError;
+use punctual_engine::{CommandError, commands::Seen};
 use punctual_model::{Fault, survey::Warning};
 use punctual_store::{
     StoreError,
@@ -66,7 +66,7 @@ pub async fn put(
     let request = SurveyRequest::read(&body.value, "")?;
     let before = changeable(&app, &caller, &id).await?;
     let draft = draft(request);
-    let row = author::change(&app.engine, &caller.by, before.id, &draft).await?;
+    let row = author::change(&app.engine, &caller.by, before.id, Seen::Anything, &draft).await?;
     JsonResponse::ok(&shape(row)?)
 }
 

@@ -8,6 +8,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_model::{Envelope, Span, TraceParent};
+use punctual_store::work::Asked;
 
 use crate::App;
 
@@ -29,6 +30,12 @@ impl TraceContext {
     /// One that is not valid counts as none.
     fn of_caller(headers: &HeaderMap) -> Option<TraceParent> {
         headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(TraceParent::parse)
+    }
+
+    /// What the events of the request go on with, where its span is recorded.
+    pub fn asked(&self) -> Option<Asked> {
+        let at = self.traced_at?;
+        Some(Asked { by: TraceParent::parse(self.traceparent.as_deref()?)?, at })
     }
 
     /// What an item of the request goes on with.

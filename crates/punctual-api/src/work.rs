@@ -181,25 +181,6 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Fai
     row.ok_or_else(|| Problem::not_found("work row", id).into())
 }
 
-/// Refuses keys whose rows belong to other business units than the caller's: ensuring them would touch those rows.
-pub(crate) async fn refuse_foreign(
-    app: &App,
-    caller: &Principal,
-    what: &str,
-    keys: Vec<(String, String)>,
-) -> Result<(), Failure> {
-    if caller.by.units.is_none() {
-        return Ok(());
-    }
-    let mut reader = app.engine.store.read_for_people().await?;
-    let wanted = keys.iter().map(|(key, _)| key.clone()).collect();
-    let foreign = work::out_of_reach(&mut reader.conn(), &caller.by.reach(), wanted).await?;
-    match foreign.first().and_then(|foreign| keys.into_iter().find(|(key, _)| key == foreign)) {
-        Some((_, shown)) => Err(Problem::not_found(what, shown).into()),
-        None => Ok(()),
-    }
-}
-
 /// The titles of these rows, in their order.
 pub(crate) async fn titles(
     app: &App,

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome, SettingsFault};
 
 pub use adapter::{Broker, BrokerAdapter};
 
@@ -117,6 +117,12 @@ impl Place {
             secure: url.url.scheme() == "https",
             listed_only: url.listed_only,
         }
+    }
+
+    /// What is wrong with the URL of settings that lead here, where nothing would ever connect.
+    pub(crate) async fn faults(&self) -> Vec<SettingsFault> {
+        let found = self.guard.destination_fault("url", &self.host, self.port, self.listed_only).await;
+        found.into_iter().collect()
     }
 
     /// The checked addresses, looked up for this connection.

@@ -1,5 +1,7 @@
 //! Which of the brokers this build can speak to: each has a cargo feature of its own.
 
+pub(crate) mod consumers;
+
 use std::sync::Arc;
 
 use punctual_model::{AboutAdapter, Adapter, ConsumerAdapter, Setting, adapter_settings::Section};
@@ -79,7 +81,7 @@ pub(crate) fn adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn Adapter>> {
 }
 
 /// The same for consumers.
-pub(crate) fn consumers(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn ConsumerAdapter>> {
+pub(crate) fn consumer_adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn ConsumerAdapter>> {
     vec![nats_consumer(guard, trust), amqp_consumer(guard, trust), amqp1_consumer(guard, trust)]
 }
 
@@ -120,7 +122,7 @@ fn nats_consumer(guard: &Guard, trust: &Trust) -> Arc<dyn ConsumerAdapter> {
 
 #[cfg(not(feature = "nats"))]
 fn nats_consumer(_: &Guard, _: &Trust) -> Arc<dyn ConsumerAdapter> {
-    Arc::new(crate::disabled_consumer::DisabledConsumer::new("nats", &NATS))
+    Arc::new(crate::disabled_consumer::DisabledConsumer::new("nats", &consumers::NATS))
 }
 
 #[cfg(feature = "amqp")]
@@ -130,7 +132,7 @@ fn amqp_consumer(guard: &Guard, trust: &Trust) -> Arc<dyn ConsumerAdapter> {
 
 #[cfg(not(feature = "amqp"))]
 fn amqp_consumer(_: &Guard, _: &Trust) -> Arc<dyn ConsumerAdapter> {
-    Arc::new(crate::disabled_consumer::DisabledConsumer::new("amqp", &AMQP))
+    Arc::new(crate::disabled_consumer::DisabledConsumer::new("amqp", &consumers::AMQP))
 }
 
 #[cfg(feature = "amqp1")]
@@ -140,7 +142,7 @@ fn amqp1_consumer(guard: &Guard, trust: &Trust) -> Arc<dyn ConsumerAdapter> {
 
 #[cfg(not(feature = "amqp1"))]
 fn amqp1_consumer(_: &Guard, _: &Trust) -> Arc<dyn ConsumerAdapter> {
-    Arc::new(crate::disabled_consumer::DisabledConsumer::new("amqp1", &AMQP1))
+    Arc::new(crate::disabled_consumer::DisabledConsumer::new("amqp1", &consumers::AMQP1))
 }
 
 #[cfg(test)]
@@ -155,7 +157,7 @@ mod tests {
     fn a_consumer_has_the_secrets_of_the_channel_with_its_adapter() {
         let (guard, trust) = (Guard::new(Default::default()), Trust::platform());
         let channels = crate::adapters(&guard, &trust, &Arc::clone(&Captured::new()));
-        for consumer in consumers(&guard, &trust) {
+        for consumer in consumer_adapters(&guard, &trust) {
             let channel = channels.iter().find(|one| one.name() == consumer.name()).expect("the same broker");
             assert_eq!(channel.secret_fields(), consumer.secret_fields(), "{}", consumer.name());
         }

@@ -14,10 +14,7 @@ pub mod nats;
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use punctual_model::{
-    AboutAdapter, Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, Setting, SettingsFault,
-    adapter_settings::Section,
-};
+use punctual_model::{AboutAdapter, Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, SettingsFault};
 use serde_json::Value;
 
 use crate::{
@@ -34,15 +31,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 const LINGER: Duration = Duration::from_millis(10);
 /// Messages at once, unless the settings say another number.
 const BATCH: u64 = 100;
-const BATCH_SETTING: Setting = Setting::number(
-    "batch",
-    "Batch",
-    "how many messages are taken at once; one commit for all of them",
-    1,
-    1_000,
-)
-.usually("100")
-.section(Section::Advanced);
 
 /// The headers of a dead letter.
 const CODE: &str = "punctual-code";
@@ -98,6 +86,13 @@ impl<S: Source> ConsumerAdapter for SourceAdapter<S> {
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
         self.read(settings).err().unwrap_or_default()
+    }
+
+    fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        Box::pin(async move {
+            let Ok((_, place)) = self.read(settings) else { return Vec::new() };
+            place.faults().await
+        })
     }
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Consumer>, SettingsFault> {

@@ -101,7 +101,13 @@ pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc
 
 /// Every kind of broker that events can be taken from.
 pub fn consumer_adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn ConsumerAdapter>> {
-    brokers::consumers(guard, trust)
+    brokers::consumer_adapters(guard, trust)
+}
+
+/// What each adapter of consumers says about itself, by its name, whether this build includes it or not.
+pub fn described_consumers() -> Vec<(&'static str, &'static AboutAdapter)> {
+    use brokers::consumers::{AMQP, AMQP1, NATS};
+    vec![("amqp", &AMQP), ("amqp1", &AMQP1), ("nats", &NATS)]
 }
 
 /// What each adapter says about itself, by its name, whether this build includes it or not.

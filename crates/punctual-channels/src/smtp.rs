@@ -46,7 +46,7 @@ pub use classify::classify;
 pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id, own_headers, reply_to};
 
 use crate::{
-    guard::{Guard, allowing},
+    guard::Guard,
     settings::{Reader, first},
     text::is_header_text,
     trust::Trust,
@@ -260,16 +260,8 @@ impl Adapter for SmtpAdapter {
     fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
         async move {
             let Ok(settings) = self.read(settings) else { return Vec::new() };
-            let Some(ip) = self.guard.refused(&settings.host, settings.port).await else { return Vec::new() };
-            vec![SettingsFault {
-                pointer: "/host".to_owned(),
-                code: "url_forbidden",
-                detail: format!(
-                    "`{}` leads to {ip}, a network that is not called unless it is allowed: start with `{}`",
-                    settings.host,
-                    allowing(ip, settings.port)
-                ),
-            }]
+            let (host, port) = (&settings.host, settings.port);
+            self.guard.destination_fault("host", host, port, false).await.into_iter().collect()
         }
         .boxed()
     }

@@ -64,7 +64,7 @@ impl WebhookAdapter {
         let url = reader.text("url").and_then(|text| match self.guard.check_url(text) {
             Ok(url) => Some(url),
             Err(fault) => {
-                reader.fault("url", fault.code, fault.detail);
+                reader.fault("url", fault.code, fault.for_admins());
                 None
             }
         });
@@ -102,6 +102,14 @@ impl Adapter for WebhookAdapter {
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
         self.read(settings, false).err().unwrap_or_default()
+    }
+
+    fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        Box::pin(async move {
+            let Ok(Settings { url: Some(url), .. }) = self.read(settings, false) else { return Vec::new() };
+            let fault = self.guard.destination_fault("url", &url.host, url.port, url.listed_only).await;
+            fault.into_iter().collect()
+        })
     }
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {

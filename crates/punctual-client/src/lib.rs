@@ -1,163 +1,59 @@
-//! The client of a site agent: one line sends, and the message is on disk when it returns.
+//! The Rust client of Punctual.
+//!
+//! [`Client`] calls the API of a server: a method for every operation of the OpenAPI document, with its name.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), punctual_client::ClientError> {
-//! use punctual_client::Notify;
+//! # async fn example() -> Result<(), punctual_client::ApiError> {
+//! use punctual_client::{Client, query::ListNotificationsQuery, wire};
+//! use wire::{content::Content, notifications::NotificationRequest};
 //!
-//! let id = Notify::to("ops").send("Pump 7: pressure low", "1.8 bar").await?;
-//! println!("{}", punctual_client::SiteAgent::local().status(&id).await?.status);
+//! let client = Client::new("http://127.0.0.1:8080", "KEY");
+//! let content = Content { list: Some("ops".into()), subject: "Disk full".into(), body: "On db-3.".into(), ..Content::default() };
+//! let sent = client.create_notification(&NotificationRequest { content, ..Default::default() }).await?;
+//! println!("{}", client.get_notification(&sent.id).await?.status);
+//!
+//! let parked = ListNotificationsQuery { status: Some("parked".into()), ..Default::default() };
+//! let mut parked = client.iter_notifications(&parked);
+//! while let Some(one) = parked.next().await? {
+//!     println!("{} {:?}", one.id, one.reason_code);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! [`Notify`] and [`SiteAgent`] hand messages to the agent at a site: one line sends, and the message is on disk when it returns.
 //! The agent is the one at `PUNCTUAL_SITE_URL`, or at the address where it listens by default.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), punctual_client::ClientError> {
+//! use punctual_client::{Notify, SiteAgent};
+//!
+//! let id = Notify::to("ops").send("Pump 7: pressure low", "1.8 bar").await?;
+//! println!("{}", SiteAgent::local().status(&id).await?.status);
+//! # Ok(())
+//! # }
+//! ```
 
-use std::{sync::OnceLock, time::Duration};
+mod client;
+mod operations;
+mod pages;
+mod site;
+mod table;
+mod webhook;
 
-use punctual_wire::{
-    Page, Problem,
-    site_agent::{AgentHealth, Notified, NotifyRequest, NotifyStatus},
-    sites::SiteEvent,
-};
-use serde::de::DeserializeOwned;
+pub use client::{ApiError, Client};
+pub use pages::Pages;
+/// The types of requests and answers.
+pub use punctual_wire as wire;
+pub use site::{ClientError, DEFAULT_URL, Notify, SiteAgent, URL_VARIABLE};
+pub use webhook::{InvalidWebhook, TOLERANCE_SECONDS, verify_webhook};
 
-/// Where an agent listens by default.
-pub const DEFAULT_URL: &str = "http://127.0.0.1:8081";
-/// The variable that names another agent.
-pub const URL_VARIABLE: &str = "PUNCTUAL_SITE_URL";
-/// The agent is on this machine and responds after one commit.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Why a call failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// Nothing answered; with an id of your own the call can be repeated safely.
-    #[error("no answer from the site agent at {url}; is `punctual site` running?")]
-    Unreachable { url: String, source: reqwest::Error },
-    /// The agent said no and why; nothing was stored.
-    #[error(transparent)]
-    Refused(Box<Problem>),
-    #[error("{url} answered {status}, which no site agent does")]
-    Strange { url: String, status: u16 },
+/// What lists and searches may be asked for; the names of the fields are those of the document.
+pub mod query {
+    pub use crate::operations::queries::*;
 }
 
-/// A notification that is about to be sent.
-#[derive(Clone, Debug)]
-#[must_use = "nothing is sent before `send`"]
-pub struct Notify {
-    agent: SiteAgent,
-    request: NotifyRequest,
-}
-
-impl Notify {
-    /// To this list, which central knows, through the agent on this machine.
-    pub fn to(list: impl Into<String>) -> Self {
-        let request = NotifyRequest { list: list.into(), ..NotifyRequest::default() };
-        Self { agent: SiteAgent::local(), request }
-    }
-
-    /// Through another agent.
-    pub fn via(mut self, agent: SiteAgent) -> Self {
-        self.agent = agent;
-        self
-    }
-
-    /// The thing that it is about, such as a machine.
-    pub fn instance(mut self, instance: impl Into<String>) -> Self {
-        self.request.instance = Some(instance.into());
-        self
-    }
-
-    /// The script or program that sends it.
-    pub fn script(mut self, script: impl Into<String>) -> Self {
-        self.request.script = Some(script.into());
-        self
-    }
-
-    /// A GUID of your own: the same one again with the same content sends nothing twice.
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.request.id = Some(id.into());
-        self
-    }
-
-    /// Hands it in; the id comes back after it is on disk.
-    pub async fn send(
-        self,
-        subject: impl Into<String>,
-        body: impl Into<String>,
-    ) -> Result<String, ClientError> {
-        let request = NotifyRequest { subject: subject.into(), body: body.into(), ..self.request };
-        self.agent.notify(&request).await
-    }
-}
-
-/// A site agent.
-#[derive(Clone, Debug)]
-pub struct SiteAgent {
-    url: String,
-}
-
-impl SiteAgent {
-    /// The agent on this machine.
-    pub fn local() -> Self {
-        Self::at(std::env::var(URL_VARIABLE).unwrap_or_else(|_| DEFAULT_URL.to_owned()))
-    }
-
-    /// The agent at this address.
-    pub fn at(url: impl Into<String>) -> Self {
-        Self { url: url.into().trim_end_matches('/').to_owned() }
-    }
-
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub async fn notify(&self, request: &NotifyRequest) -> Result<String, ClientError> {
-        let notified: Notified =
-            self.ask(client().post(format!("{}/notify", self.url)).json(request)).await?;
-        Ok(notified.id)
-    }
-
-    /// The status of a notification, from the site or from central.
-    pub async fn status(&self, id: &str) -> Result<NotifyStatus, ClientError> {
-        // An id is a GUID; whatever else is asked for must not reach another path.
-        let plain: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-        if plain != id || id.is_empty() {
-            return Ok(NotifyStatus::unknown(id));
-        }
-        self.ask(client().get(format!("{}/notify/{id}", self.url))).await
-    }
-
-    /// The latest entries of the agent's event log, newest first.
-    pub async fn log(&self, limit: u32) -> Result<Vec<SiteEvent>, ClientError> {
-        let page: Page<SiteEvent> = self.ask(client().get(format!("{}/log?limit={limit}", self.url))).await?;
-        Ok(page.items)
-    }
-
-    pub async fn health(&self) -> Result<AgentHealth, ClientError> {
-        self.ask(client().get(format!("{}/healthz", self.url))).await
-    }
-
-    async fn ask<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<T, ClientError> {
-        let lost = |source| ClientError::Unreachable { url: self.url.clone(), source };
-        let answer = request.send().await.map_err(lost)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(lost)?;
-        let strange = || ClientError::Strange { url: self.url.clone(), status: status.as_u16() };
-        if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|_| strange());
-        }
-        let problem: Problem = serde_json::from_slice(&body).map_err(|_| strange())?;
-        Err(ClientError::Refused(Box::new(problem)))
-    }
-}
-
-/// One for all: making one reads the machine's certificates.
-fn client() -> &'static reqwest::Client {
-    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
-    CLIENT.get_or_init(|| {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let built = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build();
-        built.unwrap_or_default()
-    })
-}
+/// What the README shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

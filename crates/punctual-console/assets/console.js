@@ -9,8 +9,20 @@
 
   // The server writes times in the viewer's zone; the browser is the only one that knows it.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const known = document.cookie.includes(`punctual-zone=${encodeURIComponent(zone)}`);
-  if (zone && !known) remember("punctual-zone", zone);
+  const said = document.cookie.split("; ").find((pair) => pair.startsWith("punctual-zone="));
+  if (zone && said !== `punctual-zone=${encodeURIComponent(zone)}`) {
+    remember("punctual-zone", zone);
+    // The very first page was written without it; every other one already has it.
+    const shown = $(".zones summary");
+    const isKept = document.cookie.includes("punctual-zone=");
+    if (!said && isKept && shown && shown.title === "UTC" && zone !== "UTC") location.reload();
+  }
+  const zoneField = $("#zone");
+  if (zoneField && Intl.supportedValuesOf) {
+    zoneField.addEventListener("focus", () => {
+      $("#zone-names").replaceChildren(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name, name)));
+    }, { once: true });
+  }
 
   const theme = $("#theme");
   if (theme) {
@@ -167,11 +179,13 @@
   const boxes = () => all("input[name=row][type=checkbox]");
   const selectAll = $("#select-all");
   const selected = $("#selected");
+  const everything = $("#all-matching");
   const count = () => {
     const chosen = boxes().filter((box) => box.checked).length;
-    all("#acts button").forEach((button) => { button.disabled = chosen === 0; });
+    const whole = Boolean(everything && everything.checked);
+    all("#acts button").forEach((button) => { button.disabled = chosen === 0 && !whole; });
     if (selected) {
-      selected.hidden = chosen === 0;
+      selected.hidden = chosen === 0 || whole;
       selected.textContent = `${chosen} selected`;
     }
     if (selectAll) selectAll.checked = chosen > 0 && chosen === boxes().length;
@@ -179,7 +193,7 @@
   if (selectAll) {
     selectAll.hidden = false;
     selectAll.addEventListener("change", () => { boxes().forEach((box) => { box.checked = selectAll.checked; }); count(); });
-    document.addEventListener("change", (event) => { if (event.target.name === "row") count(); });
+    document.addEventListener("change", (event) => { if (event.target.name === "row" || event.target === everything) count(); });
     count();
   }
 
@@ -196,8 +210,10 @@
     if (!answer.ok) throw new Error(String(answer.status));
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   };
+  // The token of a form is spelled differently in each page.
+  const plain = (part) => part.innerHTML.replaceAll(/name="token" value="[^"]*"/g, "");
   const take = (now, next, announce) => {
-    if (now.innerHTML === next.innerHTML) return;
+    if (plain(now) === plain(next)) return;
     const focused = now.contains(document.activeElement) && document.activeElement;
     const open = all("details", now).map((details) => details.open);
     now.className = next.className;
@@ -302,19 +318,88 @@
   follow();
 })();
 
-// Only the fields that apply: `data-when` names a field, and the values for which this one is shown; no values mean any.
+// Only the fields that apply: `data-when` and `data-only` name a field, and the values for which this one is shown; no values
+// mean any.
 (() => {
-  const parts = [...document.querySelectorAll("[data-when]")];
-  const form = parts[0]?.closest("form");
+  const parts = [...document.querySelectorAll("[data-when], [data-only]")];
+  const form = document.querySelector("form#edit") ?? parts[0]?.closest("form");
   if (!form) return;
   const value = (name) => form.elements[name]?.value ?? "";
-  const applies = (part) => {
-    const [name, values] = part.dataset.when.split("=");
-    return values === undefined ? value(name) !== "" : values.split("|").includes(value(name));
+  const applies = (condition) => {
+    const at = condition.indexOf("=");
+    return at < 0 ? value(condition) !== "" : condition.slice(at + 1).split("|").includes(value(condition.slice(0, at)));
   };
-  // What has a value or a fault stays visible: it would be sent all the same.
+  // What has a value or a fault stays visible where it would be sent all the same.
   const filled = (part) => part.querySelector(".fault") || [...part.querySelectorAll("input, textarea")].some((field) => field.value);
-  const look = () => parts.forEach((part) => { part.hidden = !applies(part) && !filled(part); });
+  const look = () => parts.forEach((part) => {
+    const { when, only } = part.dataset;
+    part.hidden = only !== undefined ? !applies(only) : !applies(when) && !filled(part);
+  });
   form.addEventListener("input", look);
   look();
+  // What else the page offers depends on some fields: it is shown again, with everything that was typed.
+  const again = document.querySelector("#show-again");
+  if (again) form.addEventListener("change", (event) => {
+    const place = event.target.dataset.again;
+    if (place === undefined) return;
+    again.value = `show ${place}`;
+    form.requestSubmit(again);
+  });
+})();
+
+// A preview beside an editor follows what is typed.
+(() => {
+  const button = document.querySelector("[data-follows]");
+  const form = button?.form;
+  if (!form) return;
+  let waiting;
+  const follow = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      if (button.formTarget) return form.requestSubmit(button);
+      const body = new URLSearchParams(new FormData(form));
+      const answer = await fetch(button.formAction, { method: "POST", body }).catch(() => null);
+      if (!answer?.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      document.querySelectorAll("[data-follow]").forEach((part) => {
+        const next = page.querySelector(`[data-follow="${CSS.escape(part.dataset.follow)}"]`);
+        if (next) part.replaceChildren(...next.childNodes);
+      });
+    }, 600);
+  };
+  form.addEventListener("input", follow);
+  if (button.formTarget) follow();
+})();
+
+// A form that was refused: each fault is tied to its field, a summary above the form names them all, and the first field has
+// the focus. Forms that bring all of this themselves are left as they are.
+(() => {
+  const fields = [...document.querySelectorAll("main form[method=post] [aria-invalid=true]")];
+  const faultOf = (field) => field.closest("label, .entry-field, td, li, div")?.querySelector(".fault");
+  const loose = fields.filter((field) => !field.getAttribute("aria-describedby") && faultOf(field));
+  if (!loose.length) return;
+  const lines = loose.map((field, n) => {
+    const fault = faultOf(field);
+    fault.id ||= `fault-${n}`;
+    field.id ||= `faulty-${n}`;
+    field.setAttribute("aria-describedby", fault.id);
+    const named = field.closest("label")?.querySelector("span")?.firstChild?.textContent?.trim() || field.getAttribute("aria-label") || field.name;
+    const line = document.createElement("li");
+    const link = Object.assign(document.createElement("a"), { href: `#${field.id}`, textContent: named });
+    line.append(link, `: ${fault.textContent}`);
+    return line;
+  });
+  const form = loose[0].form;
+  if (!document.querySelector("main .callout[role=alert]")) {
+    const summary = Object.assign(document.createElement("section"), { className: "callout bad" });
+    summary.setAttribute("role", "alert");
+    const list = Object.assign(document.createElement("ul"), { className: "wrong" });
+    list.append(...lines);
+    const inner = document.createElement("div");
+    inner.append(Object.assign(document.createElement("strong"), { textContent: "Nothing was saved" }), list);
+    summary.append(inner);
+    form.before(summary);
+  }
+  // The browser serves `autofocus` before the first frame: whoever focuses earlier is in its way.
+  requestAnimationFrame(() => loose[0].focus());
 })();

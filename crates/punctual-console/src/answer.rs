@@ -1,4 +1,4 @@
-//! Pages as answers, and refusals as pages: the same text and code as the API, with a way back.
+//! Pages as answers, and errors as refusals, with the text and the code that the API gives.
 
 use askama::Template;
 use axum::{
@@ -10,7 +10,10 @@ use punctual_model::{Fault, chain};
 use punctual_store::StoreError;
 use punctual_wire::{Code, FieldError, Problem};
 
-use crate::assets;
+use crate::{
+    compress::Plain,
+    refusals::{self, Refused},
+};
 
 /// What a page gives back.
 pub type Page = Result<Response, Refusal>;
@@ -19,6 +22,12 @@ pub type Page = Result<Response, Refusal>;
 pub fn page(template: &impl Template) -> Page {
     let text = template.render().map_err(|error| Refusal::internal(&error))?;
     Ok(Html(text).into_response())
+}
+
+/// A page with a secret on it: it is sent as it is.
+pub fn plain(mut response: Response) -> Page {
+    response.extensions_mut().insert(Plain);
+    Ok(response)
 }
 
 /// Go on at another page of ours, with a GET.
@@ -43,21 +52,10 @@ impl Refusal {
     }
 }
 
-#[derive(Template)]
-#[template(path = "refusal.html")]
-struct RefusalPage<'p> {
-    version: &'static str,
-    problem: &'p Problem,
-}
-
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let page = RefusalPage { version: assets::version(), problem: &self.0 };
-        let mut response = (status, Html(page.render().unwrap_or_default())).into_response();
-        if let Some(seconds) = self.0.retry_after_seconds() {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
+        let mut response = refusals::alone(&self.0);
+        response.extensions_mut().insert(Refused(self.0));
         response
     }
 }

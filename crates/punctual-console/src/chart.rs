@@ -1,10 +1,17 @@
 //! Charts as SVG, made here: shapes only, with the axes as text around them, so that they stretch without distorting
-//! a letter. Colours come from classes.
+//! a letter. Colours come from classes. Every bar is a link to the rows that it counts; the table behind each chart has
+//! the same figures and links for whoever cannot see or point.
+
+mod classes;
 
 use std::fmt::Write;
 
+use jiff::Timestamp;
+
+pub use self::classes::{By, Class, classes};
 use crate::{
-    figures::{INTERVAL, Interval},
+    figures::{Interval, Range},
+    links,
     times::{Zone, rough},
     words::grouped,
 };
@@ -21,58 +28,58 @@ pub struct Chart {
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 160.0;
 
+/// The outbox limited to what ended in an interval, and to more.
+pub fn ended(interval: &Interval, more: &[(&str, &str)]) -> String {
+    let (from, to) = (interval.start.to_string(), interval.end.to_string());
+    let pairs = more.iter().copied().chain([("endedFrom", from.as_str()), ("endedTo", to.as_str())]);
+    format!("/outbox{}", links::query(pairs))
+}
+
 /// How notifications ended, stacked, one bar an interval.
-pub fn outcomes(intervals: &[Interval], zone: &Zone) -> Chart {
+pub fn endings(
+    intervals: &[Interval],
+    classes: &[Class],
+    range: Range,
+    zone: &Zone,
+    only: Option<&str>,
+) -> Chart {
     let top = nice(intervals.iter().map(Interval::total).max().unwrap_or(0));
-    let mut svg = open("Notifications that ended, by outcome");
+    let mut svg = open();
     grid(&mut svg, &[0.0, 0.5]);
     let step = WIDTH / intervals.len().max(1) as f64;
     for (n, interval) in intervals.iter().enumerate() {
         let x = step * n as f64 + step * 0.14;
-        let title = format!(
-            "{}: {} delivered, {} parked, {} set aside",
-            span(interval, zone),
-            grouped(interval.delivered),
-            grouped(interval.parked),
-            grouped(interval.set_aside)
-        );
-        let _ = write!(svg, "<g><title>{title}</title>");
         // An empty interval still has something to point at.
-        let _ = write!(
-            svg,
-            "<rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/>",
-            step * n as f64
-        );
+        let title = format!("{}: {} ended", span(interval, range, zone), grouped(interval.total()));
+        hit(&mut svg, &ended(interval, &[("channel", only.unwrap_or_default())]), &title, step, n);
         let mut below = HEIGHT;
-        for (count, class) in
-            [(interval.delivered, "good"), (interval.set_aside, "aside"), (interval.parked, "bad")]
-        {
+        for class in classes {
+            let count = class.count(interval);
             if count == 0 {
                 continue;
             }
             // Even one parked among thousands is seen.
             let height = (HEIGHT * count as f64 / top as f64).max(2.0);
             below -= height;
+            let title = format!("{}: {} {}", span(interval, range, zone), grouped(count), class.name);
             let _ = write!(
                 svg,
-                "<rect class=\"seg {class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>",
+                "<a href=\"{}\" tabindex=\"-1\" class=\"bar\"><title>{}</title>\
+                 <rect class=\"seg {}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/></a>",
+                escaped(&class.link(interval)),
+                escaped(&title),
+                class.style,
                 below.max(0.0),
                 step * 0.72
             );
         }
-        svg.push_str("</g>");
     }
     svg.push_str("</svg>");
-    let y_labels = vec![grouped(top), grouped(top / 2), "0".to_owned()];
-    Chart {
-        svg,
-        y_labels: if top < 2 { vec![grouped(top), String::new(), "0".to_owned()] } else { y_labels },
-        x_labels: hours(intervals, zone),
-    }
+    Chart { svg, y_labels: counts(top), x_labels: moments(intervals, range, zone) }
 }
 
 /// Lateness on a scale of powers of ten: the middle, and what 95 and 99 of a hundred stay below.
-pub fn lateness(intervals: &[Interval], zone: &Zone) -> Chart {
+pub fn lateness(intervals: &[Interval], range: Range, zone: &Zone) -> Chart {
     // Decades in microseconds: 1 ms to 1,000 s at least, further where something was later.
     let worst = intervals.iter().filter_map(|i| i.late).map(|late| late[2]).max().unwrap_or(0);
     let mut decades = 3;
@@ -83,7 +90,7 @@ pub fn lateness(intervals: &[Interval], zone: &Zone) -> Chart {
         let power = (late.max(1_000) as f64 / 1_000.0).log10();
         HEIGHT - HEIGHT * (power / f64::from(decades)).min(1.0)
     };
-    let mut svg = open("How late notifications were delivered");
+    let mut svg = open();
     let lines: Vec<f64> = (0..decades).map(|n| f64::from(n) / f64::from(decades)).collect();
     grid(&mut svg, &lines);
     let step = WIDTH / intervals.len().max(1) as f64;
@@ -98,16 +105,48 @@ pub fn lateness(intervals: &[Interval], zone: &Zone) -> Chart {
         let said = interval.late.map_or("nothing delivered".to_owned(), |[p50, p95, p99]| {
             format!("half within {}, 95 % within {}, 99 % within {}", rough(p50), rough(p95), rough(p99))
         });
-        let _ = write!(
-            svg,
-            "<g><title>{}: {said}</title><rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/></g>",
-            span(interval, zone),
-            step * n as f64
-        );
+        let title = format!("{}: {said}", span(interval, range, zone));
+        hit(&mut svg, &ended(interval, &[("status", "delivered")]), &title, step, n);
     }
     svg.push_str("</svg>");
     let y_labels = (0..=decades).rev().map(|n| rough(1_000 * 10_i64.saturating_pow(n))).collect();
-    Chart { svg, y_labels, x_labels: hours(intervals, zone) }
+    Chart { svg, y_labels, x_labels: moments(intervals, range, zone) }
+}
+
+/// A bar of a chart that has no time below it.
+pub struct Bar {
+    pub name: String,
+    pub count: i64,
+    pub link: String,
+    /// `warn` where it is more than it should be.
+    pub style: &'static str,
+}
+
+/// Bars beside each other, each with its name below.
+pub fn bars(all: &[Bar]) -> Chart {
+    let top = nice(all.iter().map(|bar| bar.count).max().unwrap_or(0));
+    let mut svg = open();
+    grid(&mut svg, &[0.0, 0.5]);
+    let step = WIDTH / all.len().max(1) as f64;
+    for (n, bar) in all.iter().enumerate() {
+        let height = if bar.count == 0 { 0.0 } else { (HEIGHT * bar.count as f64 / top as f64).max(2.0) };
+        let _ = write!(
+            svg,
+            "<a href=\"{}\" tabindex=\"-1\" class=\"bar\"><title>{}: {}</title>\
+             <rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/>\
+             <rect class=\"seg {}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/></a>",
+            escaped(&bar.link),
+            escaped(&bar.name),
+            grouped(bar.count),
+            step * n as f64,
+            bar.style,
+            step * (n as f64 + 0.2),
+            HEIGHT - height,
+            step * 0.6
+        );
+    }
+    svg.push_str("</svg>");
+    Chart { svg, y_labels: counts(top), x_labels: all.iter().map(|bar| bar.name.clone()).collect() }
 }
 
 /// A line with gaps where there is nothing; a point alone becomes a short stroke.
@@ -143,10 +182,26 @@ pub fn sparkline(values: &[i64]) -> String {
     )
 }
 
-fn open(label: &str) -> String {
+/// The table behind a chart says the same, with links that a keyboard reaches.
+fn open() -> String {
     format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{label}\">"
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
     )
+}
+
+/// The whole height of an interval as a link.
+fn hit(svg: &mut String, link: &str, title: &str, step: f64, n: usize) {
+    let _ = write!(
+        svg,
+        "<a href=\"{}\" tabindex=\"-1\"><title>{}</title><rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/></a>",
+        escaped(link),
+        escaped(title),
+        step * n as f64
+    );
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 fn grid(svg: &mut String, shares: &[f64]) {
@@ -156,16 +211,30 @@ fn grid(svg: &mut String, shares: &[f64]) {
     }
 }
 
-fn span(interval: &Interval, zone: &Zone) -> String {
-    format!("{}–{}", zone.clock(interval.start), zone.clock(interval.start + INTERVAL))
+/// From when to when, as short as the range allows.
+pub fn span(interval: &Interval, range: Range, zone: &Zone) -> String {
+    format!("{}–{}", moment(interval.start, range, zone), zone.clock(interval.end))
+}
+
+fn moment(at: Timestamp, range: Range, zone: &Zone) -> String {
+    match range {
+        Range::Hour | Range::Day => zone.clock(at),
+        Range::Week | Range::Month => zone.day_and_clock(at),
+    }
 }
 
 /// Five instants, evenly apart, the last one the end.
-fn hours(intervals: &[Interval], zone: &Zone) -> Vec<String> {
+fn moments(intervals: &[Interval], range: Range, zone: &Zone) -> Vec<String> {
     let Some(last) = intervals.last() else { return Vec::new() };
     let quarter = (intervals.len() / 4).max(1);
-    let starts = intervals.iter().step_by(quarter).take(4).map(|interval| zone.clock(interval.start));
-    starts.chain([zone.clock(last.start + INTERVAL)]).collect()
+    let starts =
+        intervals.iter().step_by(quarter).take(4).map(|interval| moment(interval.start, range, zone));
+    starts.chain([moment(last.end, range, zone)]).collect()
+}
+
+fn counts(top: i64) -> Vec<String> {
+    let middle = if top < 2 { String::new() } else { grouped(top / 2) };
+    vec![grouped(top), middle, "0".to_owned()]
 }
 
 /// The next number of the form 1, 2, 5, 10, 20, … that is at least this.
@@ -186,7 +255,10 @@ fn nice(value: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::NotificationStatus;
+
     use super::*;
+    use crate::figures::Group;
 
     #[test]
     fn axes_end_at_round_numbers() {
@@ -196,19 +268,31 @@ mod tests {
 
     #[test]
     fn a_chart_has_nothing_that_a_strict_policy_refuses() {
+        let group = |status, cause: Option<&str>| Group {
+            status,
+            channel: "web\"hook<:a".into(),
+            cause: cause.map(str::to_owned),
+        };
         let intervals: Vec<Interval> = (0..4)
             .map(|n| Interval {
-                delivered: n,
-                parked: 1,
+                groups: vec![
+                    (group(NotificationStatus::Delivered, None), n),
+                    (group(NotificationStatus::Parked, Some("no-<b>")), 1),
+                ],
                 late: Some([1_000, 2_000, 9_000_000]),
                 ..Interval::default()
             })
             .collect();
         let zone = Zone::named(None);
-        for chart in [outcomes(&intervals, &zone), lateness(&intervals, &zone)] {
+        for by in By::ALL {
+            let chart = endings(&intervals, &classes(&intervals, by), Range::Week, &zone, None);
             assert!(!chart.svg.contains("style=") && !chart.svg.contains("NaN"), "{}", chart.svg);
+            assert!(!chart.svg.contains("<b>") && !chart.svg.contains("web\"hook"), "{}", chart.svg);
             assert_eq!(chart.x_labels.len(), 5);
-            assert!(outcomes(&[], &zone).svg.ends_with("</svg>"));
         }
+        assert!(endings(&[], &[], Range::Day, &zone, None).svg.ends_with("</svg>"));
+        assert!(!lateness(&intervals, Range::Hour, &zone).svg.contains("NaN"));
+        let bar = Bar { name: "<1".into(), count: 0, link: "/outbox".into(), style: "" };
+        assert!(bars(&[bar]).svg.contains("&lt;1") && bars(&[]).svg.ends_with("</svg>"));
     }
 }

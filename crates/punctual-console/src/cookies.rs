@@ -1,5 +1,5 @@
-//! Cookies as this console reads and writes them: the session's, that of a single sign-on under way, and two that the
-//! page's own script keeps.
+//! Cookies as this console reads and writes them: the session's, that of a single sign-on under way, the chosen zone,
+//! and two that the page's own script keeps.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -56,6 +56,24 @@ pub fn set_sign_on(headers: &HeaderMap, value: &str, seconds: i64) -> Option<Hea
     let (name, more) = if secure { (SECURE_SIGN_ON, "; Secure") } else { (PLAIN_SIGN_ON, "") };
     HeaderValue::try_from(format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{more}"))
         .ok()
+}
+
+/// The zone of the browser, which the page's own script keeps here.
+pub const ZONE: &str = "punctual-zone";
+/// The zone that somebody chose in place of it.
+pub const ZONE_CHOSEN: &str = "punctual-zone-chosen";
+
+/// The name of a zone from one of these cookies.
+pub fn zone(headers: &HeaderMap, name: &str) -> Option<String> {
+    get(headers, name).map(|name| name.replace("%2F", "/"))
+}
+
+/// A header that remembers the chosen zone for a year, or forgets it.
+pub fn set_zone(headers: &HeaderMap, zone: Option<&str>) -> Option<HeaderValue> {
+    let (value, lasts) = zone.map_or((String::new(), 0), |zone| (zone.replace('/', "%2F"), 31_536_000));
+    let more = if is_secure(headers) { "; Secure" } else { "" };
+    let text = format!("{ZONE_CHOSEN}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={lasts}{more}");
+    HeaderValue::try_from(text).ok()
 }
 
 #[cfg(test)]

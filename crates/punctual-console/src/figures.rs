@@ -1,4 +1,5 @@
-//! The figures behind the charts: how notifications ended in each interval of the last hours, and how late.
+//! The figures behind the charts: how notifications ended in each interval of a range, over which channel and why, and how
+//! late.
 //!
 //! Intervals that are over hardly change, so they are kept; only the newest are read each time. Of an interval with
 //! very many endings the latest ones stand for all, and the figures say "about".
@@ -17,28 +18,96 @@ use punctual_store::{
 
 use crate::App;
 
-pub const INTERVAL: SignedDuration = SignedDuration::from_mins(15);
-pub const INTERVALS: i64 = 48;
+/// How far back a chart goes, in how many intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    Hour,
+    Day,
+    Week,
+    Month,
+}
+
+impl Range {
+    pub const ALL: [Self; 4] = [Self::Hour, Self::Day, Self::Week, Self::Month];
+
+    /// As the address has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hour => "1h",
+            Self::Day => "24h",
+            Self::Week => "7d",
+            Self::Month => "30d",
+        }
+    }
+
+    /// The range of this name; a day where it is none.
+    pub fn read(text: &str) -> Self {
+        Self::ALL.into_iter().find(|range| range.as_str() == text).unwrap_or(Self::Day)
+    }
+
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Hour => "1 hour",
+            Self::Day => "24 hours",
+            Self::Week => "7 days",
+            Self::Month => "30 days",
+        }
+    }
+
+    /// The length of one interval.
+    pub fn interval(self) -> SignedDuration {
+        match self {
+            Self::Hour => SignedDuration::from_mins(2),
+            Self::Day => SignedDuration::from_mins(30),
+            Self::Week => SignedDuration::from_hours(3),
+            Self::Month => SignedDuration::from_hours(12),
+        }
+    }
+
+    fn intervals(self) -> i64 {
+        match self {
+            Self::Hour => 30,
+            Self::Day => 48,
+            Self::Week => 56,
+            Self::Month => 60,
+        }
+    }
+
+    /// Endings of one interval that are counted at most, so that a range of long ones costs no more than one of short.
+    fn counted(self) -> i64 {
+        match self {
+            Self::Hour | Self::Day => 100_000,
+            Self::Week | Self::Month => 20_000,
+        }
+    }
+}
 
 /// Endings of one interval that are read at most.
 const READ: usize = 400;
-/// Endings of one interval that are counted at most.
-const COUNTED: i64 = 100_000;
 /// After this long an interval that is over is read again, because a person may have retried what was parked in it;
 /// one that is long over seldom changes.
 const FRESH_FOR: SignedDuration = SignedDuration::from_mins(10);
 const OLD_FRESH_FOR: SignedDuration = SignedDuration::from_hours(6);
 /// The latest intervals, which are read again sooner.
 const LATEST: i64 = 8;
+/// Intervals that are kept at most.
+const KEPT: usize = 1_000;
+
+/// How some of an interval's notifications ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub status: NotificationStatus,
+    pub channel: String,
+    pub cause: Option<String>,
+}
 
 /// What ended in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     pub start: Timestamp,
-    pub delivered: i64,
-    pub parked: i64,
-    /// Withdrawn or discarded.
-    pub set_aside: i64,
+    pub end: Timestamp,
+    /// How many ended, by how, over what and why.
+    pub groups: Vec<(Group, i64)>,
     /// Estimated from the latest endings.
     pub is_about: bool,
     /// Lateness in microseconds: the middle, and what 95 and 99 of a hundred stay below.
@@ -47,29 +116,45 @@ pub struct Interval {
 
 impl Interval {
     pub fn total(&self) -> i64 {
-        self.delivered + self.parked + self.set_aside
+        self.count(|_| true)
+    }
+
+    pub fn count(&self, is_of: impl Fn(&Group) -> bool) -> i64 {
+        self.groups.iter().filter(|(group, _)| is_of(group)).map(|(_, count)| count).sum()
+    }
+
+    /// What of it went over one channel; how late is known of all channels together alone.
+    #[must_use]
+    pub fn over(&self, channel: &str) -> Self {
+        let own = self.groups.iter().filter(|(group, _)| group.channel == channel);
+        Self { groups: own.cloned().collect(), late: None, ..self.clone() }
+    }
+
+    pub fn delivered(&self) -> i64 {
+        self.count(|group| group.status == NotificationStatus::Delivered)
     }
 }
 
-/// Intervals that are over, with when they were read.
+/// Intervals that are over, by length and number, with when they were read.
 #[derive(Default)]
-pub struct Kept(Mutex<BTreeMap<i64, (Timestamp, Interval)>>);
+pub struct Kept(Mutex<BTreeMap<(i64, i64), (Timestamp, Interval)>>);
 
-/// The last hours up to now, oldest first.
-pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, StoreError> {
-    let length = i64::try_from(INTERVAL.as_micros()).unwrap_or(i64::MAX);
+/// The intervals of a range up to now, oldest first.
+pub async fn intervals(app: &App, now: Timestamp, range: Range) -> Result<Vec<Interval>, StoreError> {
+    let length = i64::try_from(range.interval().as_micros()).unwrap_or(i64::MAX);
     let current = now.as_microsecond().div_euclid(length);
     let wall = app.wall.now();
-    let first = current - INTERVALS + 1;
+    let first = current - range.intervals() + 1;
     let kept: BTreeMap<i64, Interval> = {
         let mut kept = app.figures.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|number, (read, _)| {
-            let lasts = if *number > current - LATEST { FRESH_FOR } else { OLD_FRESH_FOR };
-            *number >= first && wall.duration_since(*read) < lasts
+        kept.retain(|(of, number), (read, _)| {
+            let lasts = if *of == length && *number > current - LATEST { FRESH_FOR } else { OLD_FRESH_FOR };
+            (*of != length || *number >= first) && wall.duration_since(*read) < lasts
         });
-        kept.iter().map(|(number, (_, interval))| (*number, interval.clone())).collect()
+        let own = kept.range((length, first)..=(length, current));
+        own.map(|((_, number), (_, interval))| (*number, interval.clone())).collect()
     };
-    let mut found = Vec::with_capacity(usize::try_from(INTERVALS).unwrap_or(0));
+    let mut found = Vec::with_capacity(usize::try_from(range.intervals()).unwrap_or(0));
     let mut reader = app.engine.store.read_for_people().await?;
     for number in first..=current {
         if let Some(interval) = kept.get(&number) {
@@ -80,14 +165,17 @@ pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, Store
         let limit = i64::try_from(READ).unwrap_or(i64::MAX) + 1;
         let endings = ended_in(&mut reader.conn(), from, to, limit).await?;
         let total = if endings.len() > READ {
-            Some(count_ended(&mut reader.conn(), from, to, COUNTED).await?)
+            Some(count_ended(&mut reader.conn(), from, to, range.counted()).await?)
         } else {
             None
         };
-        let interval = summed(Timestamp::from_microsecond(from).unwrap_or_default(), &endings, total);
+        let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
+        let interval = summed(at(from), at(to), &endings, total);
         if number < current {
             let mut kept = app.figures.0.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.insert(number, (wall, interval.clone()));
+            if kept.len() < KEPT {
+                kept.insert((length, number), (wall, interval.clone()));
+            }
         }
         found.push(interval);
     }
@@ -95,15 +183,24 @@ pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, Store
 }
 
 /// The figures of one interval; `total` where only some of the endings were read.
-fn summed(start: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval {
-    let count = |status: NotificationStatus| endings.iter().filter(|ending| ending.status == status).count();
-    let scaled = |count: usize| {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        match (total, i64::try_from(endings.len())) {
-            (Some(total), Ok(read)) if read > 0 => count.saturating_mul(total) / read,
-            _ => count,
+fn summed(start: Timestamp, end: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval {
+    let mut groups: Vec<(Group, i64)> = Vec::new();
+    for ending in endings {
+        let of = Group {
+            status: ending.status,
+            channel: ending.channel.clone(),
+            cause: ending.reason_code.clone(),
+        };
+        match groups.iter_mut().find(|(group, _)| *group == of) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((of, 1)),
         }
-    };
+    }
+    if let (Some(total), Ok(read)) = (total, i64::try_from(endings.len())) {
+        for (_, count) in &mut groups {
+            *count = count.saturating_mul(total) / read.max(1);
+        }
+    }
     let mut late: Vec<i64> = endings
         .iter()
         .filter(|ending| ending.status == NotificationStatus::Delivered)
@@ -114,9 +211,8 @@ fn summed(start: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval 
     let at = |share: usize| late.get((late.len() * share).div_ceil(100).saturating_sub(1)).copied();
     Interval {
         start,
-        delivered: scaled(count(NotificationStatus::Delivered)),
-        parked: scaled(count(NotificationStatus::Parked)),
-        set_aside: scaled(count(NotificationStatus::Withdrawn) + count(NotificationStatus::Discarded)),
+        end,
+        groups,
         is_about: total.is_some(),
         late: at(50).zip(at(95)).zip(at(99)).map(|((p50, p95), p99)| [p50, p95, p99]),
     }
@@ -128,14 +224,22 @@ mod tests {
 
     #[test]
     fn endings_are_counted_and_their_lateness_ranked() {
-        let ending = |status, late| Ending { status, late };
+        let ending = |status, late| Ending { status, late, channel: "email".into(), reason_code: None };
         let mut endings: Vec<_> = (1..=100).map(|n| ending(NotificationStatus::Delivered, Some(n))).collect();
         endings.push(ending(NotificationStatus::Parked, None));
         let start = Timestamp::UNIX_EPOCH;
-        let exact = summed(start, &endings, None);
-        assert_eq!((exact.delivered, exact.parked, exact.late), (100, 1, Some([50, 95, 99])));
-        let about = summed(start, &endings, Some(10_100));
-        assert_eq!((about.delivered, about.parked, about.is_about), (10_000, 100, true));
-        assert_eq!(summed(start, &[], None).late, None);
+        let exact = summed(start, start, &endings, None);
+        assert_eq!((exact.delivered(), exact.total(), exact.late), (100, 101, Some([50, 95, 99])));
+        let about = summed(start, start, &endings, Some(10_100));
+        assert_eq!((about.delivered(), about.total(), about.is_about), (10_000, 10_100, true));
+        assert_eq!(summed(start, start, &[], None).late, None);
+    }
+
+    #[test]
+    fn a_range_is_read_from_its_own_name() {
+        for range in Range::ALL {
+            assert_eq!(Range::read(range.as_str()), range);
+        }
+        assert_eq!(Range::read("1 year"), Range::Day);
     }
 }

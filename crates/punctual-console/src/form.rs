@@ -7,9 +7,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use punctual_wire::{Problem, keys::Scope};
-use subtle::ConstantTimeEq;
 
-use crate::{Shared, answer::Refusal, frame::Visit, guard};
+use crate::{Shared, answer::Refusal, frame::Visit, guard, kept, session::Ended};
 
 /// A form: the ids of a full selection, with room to spare.
 pub const BODY_LIMIT: usize = 64 << 10;
@@ -94,7 +93,8 @@ impl FromRequest<Shared> for Sent {
     }
 }
 
-/// A form of somebody who is signed in: nothing is known yet about their rights.
+/// A form of somebody who is signed in: nothing is known yet about their rights. If the session has ended meanwhile, what
+/// was typed is kept over the sign-in.
 pub struct Signed {
     pub visit: Visit,
     pub fields: Fields,
@@ -109,11 +109,16 @@ impl FromRequest<Shared> for Signed {
             return Err(refused());
         }
         let (mut parts, body) = request.into_parts();
-        let visit = Visit::from_request_parts(&mut parts, app).await?;
+        let visit = Visit::from_request_parts(&mut parts, app).await;
+        let (headers, path) = (parts.headers.clone(), parts.uri.path().to_owned());
+        let visit = match visit {
+            Err(response) if response.extensions().get::<Ended>().is_none() => return Err(response),
+            visit => visit,
+        };
         let request = Request::from_parts(parts, body);
         let Sent(fields) = Sent::from_request(request, app).await?;
-        let matches = fields.text("token").as_bytes().ct_eq(visit.viewer.token.as_bytes());
-        if !bool::from(matches) {
+        let Ok(visit) = visit else { return Err(kept::sign_in_again(app, &headers, path, &fields).await) };
+        if !visit.viewer.has_token(fields.text("token")) {
             return Err(refused());
         }
         Ok(Self { visit, fields })

@@ -1,6 +1,10 @@
 //! What every page has around it: the navigation with its badges, who looks, the sandbox's clock.
 
-use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, Method, request::Parts},
+    response::Response,
+};
 use jiff::Timestamp;
 use punctual_engine::{
     attention::{COUNTED, Kind},
@@ -13,6 +17,7 @@ use crate::{
     App, Shared,
     answer::Refusal,
     assets, cookies,
+    form::Fields,
     session::Viewer,
     times::{When, Zone},
     words,
@@ -61,6 +66,8 @@ pub struct Visit {
     pub viewer: Viewer,
     pub zone: Zone,
     theme: &'static str,
+    /// The address of the page, as far as one can come back to it.
+    here: String,
 }
 
 impl FromRequestParts<Shared> for Visit {
@@ -68,18 +75,20 @@ impl FromRequestParts<Shared> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Response> {
         let viewer = Viewer::from_request_parts(parts, app).await?;
-        let (zone, theme) = (zone_of(&parts.headers), theme_of(&parts.headers));
-        Ok(Self { viewer, zone, theme })
+        let is_read = parts.method == Method::GET;
+        let here = parts.uri.path_and_query().filter(|_| is_read).map_or("/", |path| path.as_str());
+        Ok(Self::of(viewer, &parts.headers, here))
     }
 }
 
-fn zone_of(headers: &axum::http::HeaderMap) -> Zone {
-    let name = cookies::get(headers, "punctual-zone").map(|name| name.replace("%2F", "/"));
+/// The zone that the viewer chose, else the one that their browser says, else UTC.
+fn zone_of(headers: &HeaderMap) -> Zone {
+    let name = cookies::zone(headers, cookies::ZONE_CHOSEN).or_else(|| cookies::zone(headers, cookies::ZONE));
     Zone::named(name.as_deref())
 }
 
 /// What the viewer chose; empty means as their system has it.
-pub fn theme_of(headers: &axum::http::HeaderMap) -> &'static str {
+pub fn theme_of(headers: &HeaderMap) -> &'static str {
     match cookies::get(headers, "punctual-theme") {
         Some("dark") => "dark",
         Some("light") => "light",
@@ -97,7 +106,11 @@ pub struct Frame {
     /// The key's name or the email.
     pub signed_in_as: String,
     pub token: String,
+    /// The city of the zone that times are in, and the zone's whole name.
     pub zone: String,
+    pub zone_name: String,
+    /// The address to come back to.
+    pub back: String,
     pub sandbox: Option<SandboxBar>,
 }
 
@@ -119,6 +132,16 @@ pub struct SandboxBar {
 }
 
 impl Visit {
+    /// Somebody who looks at the page of this address.
+    pub fn of(viewer: Viewer, headers: &HeaderMap, here: &str) -> Self {
+        Self { viewer, zone: zone_of(headers), theme: theme_of(headers), here: here.to_owned() }
+    }
+
+    /// The parameters of the page's address.
+    pub fn query(&self) -> Fields {
+        Fields::read(self.here.split_once('?').map_or("", |(_, query)| query).as_bytes())
+    }
+
     /// The instant that pages show as now: the engine's.
     pub fn now(app: &App) -> Timestamp {
         app.engine.clock.now()
@@ -168,8 +191,10 @@ impl Visit {
             nav: nav.collect(),
             viewer: self.viewer.shown.clone(),
             signed_in_as: self.viewer.name.clone(),
-            token: self.viewer.token.clone(),
+            token: self.viewer.form_token(app.engine.random.as_ref()),
             zone: self.zone.name.clone(),
+            zone_name: self.zone.whole.clone(),
+            back: self.here.clone(),
             sandbox: self.sandbox(app).await?,
         })
     }

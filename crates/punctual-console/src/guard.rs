@@ -21,6 +21,11 @@ pub async fn harden(request: Request, next: Next) -> Response {
     if is_live && response.status() == StatusCode::METHOD_NOT_ALLOWED {
         response = StatusCode::NO_CONTENT.into_response();
     }
+    hardened(response)
+}
+
+/// The same answer with the headers that harden a browser.
+pub fn hardened(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

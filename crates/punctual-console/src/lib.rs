@@ -8,6 +8,7 @@
 mod answer;
 mod assets;
 mod chart;
+mod compress;
 mod cookies;
 mod device;
 mod editor;
@@ -16,10 +17,12 @@ mod form;
 mod frame;
 mod guard;
 mod invitation;
+mod kept;
 mod links;
 mod live;
 mod pages;
 mod preference_page;
+mod refusals;
 mod session;
 mod sign_in;
 mod sign_on;
@@ -27,9 +30,12 @@ mod survey_page;
 mod times;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
-use axum::{Extension, Router};
+use axum::{
+    Extension, Router,
+    middleware::{from_fn, from_fn_with_state},
+};
 use punctual_engine::{Engine, PublicLimits, commands::SignOns};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
@@ -72,6 +78,8 @@ pub(crate) struct App {
     pub sign_on: Arc<SignOns>,
     pub slow_down: punctual_engine::SlowDown,
     pub figures: figures::Kept,
+    /// The first steps were all seen to be done.
+    pub is_set_up: AtomicBool,
     pub live: live::Watch,
     /// One at a time moves the sandbox's clock.
     pub driver: Mutex<()>,
@@ -79,15 +87,16 @@ pub(crate) struct App {
 
 pub(crate) type Shared = Arc<App>;
 
-/// Every page, its assets and the live connection. It has no fallback, so that it can be merged with the API.
+/// Every page, its assets and the live connection.
 pub fn router(state: ConsoleState) -> Router {
-    router_with_reminders(state, Arc::new(Providers::built_in()))
+    around(Router::new(), state)
 }
 
-/// The same, with reminders by these providers.
-pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> Router {
+/// The console around the API: an address at which neither has anything is a page for people, and what the API says for
+/// programs; both are compressed.
+pub fn around(api: Router, state: ConsoleState) -> Router {
     let app = Arc::new(App {
-        reminders,
+        reminders: Arc::new(Providers::built_in()),
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
@@ -98,6 +107,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         sign_on: state.sign_on,
         slow_down: punctual_engine::SlowDown::default(),
         figures: figures::Kept::default(),
+        is_set_up: AtomicBool::new(false),
         live: live::Watch::default(),
         driver: Mutex::new(()),
     });
@@ -105,7 +115,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
     let pages = pages::routes()
         .merge(public.route_layer(Extension(RouteReach::Public)))
         .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT));
-    pages
+    let pages = pages
         .merge(survey_page::routes(app.clone()).layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)))
         .merge(
             preference_page::routes(app.clone())
@@ -113,6 +123,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         )
         .merge(live::routes())
         .merge(assets::routes())
-        .layer(axum::middleware::from_fn(guard::harden))
-        .with_state(app)
+        .layer(from_fn(guard::harden))
+        .with_state(app.clone());
+    api.merge(pages).layer(from_fn_with_state(app, refusals::in_frame)).layer(from_fn(compress::compressed))
 }

@@ -7,7 +7,8 @@ mod calendar;
 mod channels;
 mod confirm;
 mod consumers;
-mod entries;
+pub mod entries;
+mod first_run;
 mod inbox;
 mod nodes;
 mod notification;
@@ -15,6 +16,7 @@ mod operations;
 mod outbox;
 mod overview;
 mod preferences;
+mod recipients;
 mod reminders;
 mod reports;
 mod restore;
@@ -31,6 +33,7 @@ mod users;
 mod why;
 mod work;
 mod work_row;
+mod zone;
 
 use axum::{Extension, Router};
 use punctual_wire::RouteReach;
@@ -51,6 +54,7 @@ fn of_units() -> Router<Shared> {
         .merge(overview::routes())
         .merge(attention::routes())
         .merge(search::routes())
+        .merge(recipients::routes())
         .merge(audit::routes())
         .merge(outbox::routes())
         .merge(notification::routes())
@@ -69,7 +73,11 @@ fn of_units() -> Router<Shared> {
 
 /// Definitions that everybody reads, and everybody's own account.
 fn of_everybody() -> Router<Shared> {
-    Router::new().merge(channels::routes()).merge(account::routes()).merge(settings::of_everybody())
+    Router::new()
+        .merge(channels::routes())
+        .merge(account::routes())
+        .merge(zone::routes())
+        .merge(settings::of_everybody())
 }
 
 /// What concerns all business units together: for viewers without a limit.

@@ -5,13 +5,17 @@
 use std::sync::Arc;
 
 use axum::{
+    Extension,
     extract::FromRequestParts,
     http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use punctual_engine::{Actor, commands::SignedIn, keys::secret_hash};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use punctual_engine::{Actor, commands::SignedIn, keys::digest};
+use punctual_model::Random;
 use punctual_store::sessions::Owner;
 use punctual_wire::{Problem, RouteReach, keys::Scope};
+use subtle::ConstantTimeEq;
 
 use crate::{App, Shared, answer::Refusal, cookies, links};
 
@@ -30,11 +34,30 @@ pub struct Viewer {
     /// Who it is as far as commands are concerned; the same as for the key itself.
     pub by: Actor,
     scopes: Vec<Scope>,
-    /// What every form of this session carries.
-    pub token: String,
+    /// What every form of this session carries, in one of its many spellings.
+    token: Token,
 }
 
+type Token = [u8; 32];
+
 impl Viewer {
+    /// The token for the forms of one page. It is hidden under random bytes, so that it looks different in each page and
+    /// the length of a compressed one tells nothing about it.
+    pub fn form_token(&self, random: &dyn Random) -> String {
+        hidden(self.token, random)
+    }
+
+    /// Whether a form carries the token of this session.
+    pub fn has_token(&self, given: &str) -> bool {
+        let Ok(mut bytes) = BASE64_URL_SAFE_NO_PAD.decode(given) else { return false };
+        if bytes.len() != 64 {
+            return false;
+        }
+        let (mask, hidden) = bytes.split_at_mut(32);
+        hidden.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= *mask);
+        (*hidden).ct_eq(&self.token[..]).into()
+    }
+
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
@@ -88,6 +111,10 @@ impl FromRequestParts<Shared> for Viewer {
     }
 }
 
+/// In an answer that leads to the sign-in: there is no session, or none any more.
+#[derive(Clone, Copy)]
+pub struct Ended;
+
 /// The sign-in page, which leads back to where they wanted to go.
 fn to_sign_in(parts: &Parts) -> Response {
     let wanted = parts.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -96,7 +123,21 @@ fn to_sign_in(parts: &Parts) -> Response {
     } else {
         "/sign-in".to_owned()
     };
-    (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()
+    (StatusCode::SEE_OTHER, Extension(Ended), [(header::LOCATION, place)]).into_response()
+}
+
+fn hidden(token: Token, random: &dyn Random) -> String {
+    let mut bytes = [0; 64];
+    random.bytes(&mut bytes);
+    let (mask, hidden) = bytes.split_at_mut(32);
+    hidden.copy_from_slice(&token);
+    hidden.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= *mask);
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// What the forms of a session carry that has only just begun.
+pub fn first_token(secret: &str, random: &dyn Random) -> String {
+    hidden(token(secret), random)
 }
 
 /// The viewer of a request, if its session and its key or account are good.
@@ -110,8 +151,8 @@ pub async fn find(app: &Arc<App>, headers: &HeaderMap, is_use: bool) -> Result<O
 }
 
 /// What forms carry: bound to the session, and of no use without its cookie.
-fn token(secret: &str) -> String {
-    secret_hash(&format!("form:{secret}"))
+fn token(secret: &str) -> Token {
+    digest(format!("form:{secret}").as_bytes())
 }
 
 /// Whether a key with these scopes may look at the console.

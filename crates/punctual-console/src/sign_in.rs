@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use askama::Template;
 use axum::{
     Extension, Router,
-    extract::State,
+    extract::{DefaultBodyLimit, State},
     http::{HeaderMap, StatusCode, Uri, header},
     response::Response,
     routing::{get, post},
@@ -27,11 +27,17 @@ use crate::{
     answer::{Page, Refusal, page, see_other},
     assets, cookies, device,
     form::{Fields, Sent, Signed},
-    frame, guard, links, session,
+    frame, guard,
+    kept::{self, Kept},
+    links, session,
 };
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/sign-in", get(show).post(sign_in)).route("/sign-out", post(sign_out))
+    Router::new()
+        .route("/sign-in", get(show).post(sign_in))
+        .route("/sign-out", post(sign_out))
+        .merge(kept::routes())
+        .layer(DefaultBodyLimit::max(kept::FORM))
 }
 
 #[derive(Template)]
@@ -54,7 +60,16 @@ struct SignIn<'p> {
     /// They have just signed out here, and may want to there.
     is_out: bool,
     fault: Option<&'p Problem>,
+    /// A form that was sent without a session.
+    kept: Option<Kept>,
     sandbox: bool,
+}
+
+impl SignIn<'_> {
+    /// What every form of the page carries along.
+    fn along(&self) -> Vec<(String, &str)> {
+        self.kept.as_ref().map(Kept::hidden).unwrap_or_default()
+    }
 }
 
 async fn show(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Page {
@@ -62,10 +77,22 @@ async fn show(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Page {
     if fields.text("token").is_empty() && session::find(&app, &headers, true).await?.is_some() {
         return see_other("/");
     }
-    shown(&app, &headers, &fields, None).await
+    shown(&app, &headers, &fields, None, None).await
 }
 
-async fn shown(app: &App, headers: &HeaderMap, fields: &Fields, fault: Option<&Problem>) -> Page {
+/// The page in answer to a form without a session: why, and the form itself where it is carried along.
+pub async fn asked_again(app: &App, headers: &HeaderMap, kept: Option<Kept>, why: &'static str) -> Page {
+    let ended = Problem { title: "Please sign in".into(), ..Problem::new(Code::AuthFailed, why) };
+    shown(app, headers, &Fields::read(b""), Some(&ended), kept).await
+}
+
+async fn shown(
+    app: &App,
+    headers: &HeaderMap,
+    fields: &Fields,
+    fault: Option<&Problem>,
+    kept: Option<Kept>,
+) -> Page {
     let mut reader = app.engine.store.read_for_people().await?;
     let has_people = !users::page(&mut reader.conn(), "", 1).await?.is_empty();
     drop(reader);
@@ -81,13 +108,14 @@ async fn shown(app: &App, headers: &HeaderMap, fields: &Fields, fault: Option<&P
         provider: sign_on.as_deref().map(|sign_on| sign_on.provider.name()),
         is_out: sign_on.is_some() && !fields.text("out").is_empty(),
         fault,
+        kept: kept.or_else(|| Kept::read(fields)),
         sandbox: app.sandbox.is_some(),
     })
 }
 
 pub async fn refused(app: &App, headers: &HeaderMap, fields: &Fields, problem: Problem) -> Page {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNAUTHORIZED);
-    let mut response: Response = shown(app, headers, fields, Some(&problem)).await?;
+    let mut response: Response = shown(app, headers, fields, Some(&problem), None).await?;
     *response.status_mut() = status;
     if let Some(seconds) = problem.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
@@ -114,7 +142,14 @@ async fn sign_in(
     match signed_in {
         Ok(secret) => {
             let next = Some(fields.text("next")).filter(|next| links::is_own_path(next)).unwrap_or("/");
-            with_session(&headers, &secret, see_other(next)?)
+            let answer = match Kept::read(&fields) {
+                Some(kept) => {
+                    let token = session::first_token(&secret, app.engine.random.as_ref());
+                    kept::shown(&headers, token, &kept)?
+                }
+                None => see_other(next)?,
+            };
+            with_session(&headers, &secret, answer)
         }
         Err(problem) => {
             if problem.code == Code::AuthFailed {

@@ -8,6 +8,8 @@ pub struct Zone {
     zone: TimeZone,
     /// The city, or `UTC`.
     pub name: String,
+    /// Its whole name, such as `Pacific/Auckland`.
+    pub whole: String,
 }
 
 /// An instant as a page shows it.
@@ -32,10 +34,15 @@ impl Zone {
         match found {
             Some((zone, name)) => {
                 let city = name.rsplit('/').next().unwrap_or(name).replace('_', " ");
-                Self { zone, name: city }
+                Self { zone, name: city, whole: name.to_owned() }
             }
-            None => Self { zone: TimeZone::UTC, name: "UTC".to_owned() },
+            None => Self { zone: TimeZone::UTC, name: "UTC".to_owned(), whole: "UTC".to_owned() },
         }
+    }
+
+    /// How far it is from UTC at this instant: `+13:00`.
+    pub fn offset(&self, at: Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%:z").to_string()
     }
 
     /// How long ago, or in how long; further away, the day and time.
@@ -86,6 +93,11 @@ impl Zone {
     /// Hours and minutes, for the axis of a chart.
     pub fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.zone.clone()).strftime("%H:%M").to_string()
+    }
+
+    /// The day and the hour, for the axis of a chart over days.
+    pub fn day_and_clock(&self, at: Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%-d %b %H:%M").to_string()
     }
 
     /// The day and the time of day, such as a clock on a wall shows.

@@ -17,6 +17,7 @@ use punctual_store::audit::ChainRow;
 
 use crate::{Engine, EngineError, Vault, keys::hex};
 
+pub(crate) use erase::erase_among;
 pub use erase::{Erased, erase};
 pub(crate) use seal::Mark;
 pub use verify::{AuditFault, AuditState, FaultKind, verify};

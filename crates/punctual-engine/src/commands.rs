@@ -35,7 +35,7 @@ pub use self::{
     seen::Seen,
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},
-    sign_on_settings::{MAPPINGS_MAX, MappingSettings, OpensSignOn, SignOnSettings, SignOns},
+    sign_on_settings::{MAPPINGS_MAX, MappingSettings, NewSignOn, OpensSignOn, SignOnSettings, SignOns},
     subscribers::RetriedAll,
     templates::NewTemplate,
     units::{OwnUnit, Units},
@@ -69,6 +69,19 @@ pub enum CommandError {
 impl CommandError {
     pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
         Self::NotFound { what, id: id.into() }
+    }
+
+    /// Whoever writes under a name or an id that they choose themselves, and does not get it: it is another business unit's,
+    /// or was deleted and stays on record. Names are one space for the whole installation, because a path, a document of
+    /// definitions and what a site hands in name a thing without its unit. So this one refusal is all that there is to see of
+    /// a name out of reach, and it is the same text for every kind.
+    pub fn taken(id: impl Into<String>) -> Self {
+        Self::IdReused { id: id.into(), detail: None }
+    }
+
+    /// [`Self::taken`], where the store wrote nothing.
+    pub fn taken_unless(written: bool, id: &str) -> Result<(), Self> {
+        if written { Ok(()) } else { Err(Self::taken(id)) }
     }
 
     /// One place of the input is at fault.

@@ -41,6 +41,8 @@ pub struct EngineConfig {
     pub purge_share: f64,
     /// Rows that a purge removes without asking, whatever their share.
     pub purge_unasked: i64,
+    /// Rows of one piece of the index of addresses.
+    pub index_piece: i64,
     /// When the circuit of a channel opens, and for how long.
     pub breaker: Breaker,
     /// How long a stopping node waits for what is under way.
@@ -69,6 +71,7 @@ impl Default for EngineConfig {
             purge_batch: 500,
             purge_share: 0.5,
             purge_unasked: 1_000,
+            index_piece: 10_000,
             breaker: Breaker::default(),
             grace: Duration::from_secs(15),
         }

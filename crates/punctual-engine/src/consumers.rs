@@ -64,6 +64,12 @@ impl Consumers {
         self.adapters.get(name)
     }
 
+    /// Every adapter that this build has, by name.
+    pub fn usable_adapters(&self) -> impl Iterator<Item = &Arc<dyn ConsumerAdapter>> {
+        let all = self.adapters.keys().filter_map(|name| self.adapters.get(name));
+        all.filter(|adapter| adapter.disabled_reason().is_none())
+    }
+
     /// The next look at the table is now.
     pub fn invalidate(&self) {
         self.written.notify_one();
@@ -109,6 +115,10 @@ impl Adapter for ReceivingAdapter<'_> {
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
         self.0.check(settings)
+    }
+
+    fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        self.0.check_destination(settings)
     }
 
     fn open(&self, _settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {

@@ -33,7 +33,7 @@ use punctual_boxed::boxed;
 use punctual_model::{ChannelKey, NotificationEvent, ReasonCode, Span, Targets, TraceParent};
 use punctual_store::{
     StoreError, attempts,
-    notifications::{self, Delivery, NotificationRow},
+    notifications::{self, Delivery, LaneStart, NotificationRow},
 };
 
 pub(crate) use claim::Open;
@@ -239,7 +239,10 @@ impl Engine {
     /// The same for each class of messages, in no order.
     pub(crate) async fn earliest_by_class(&self) -> Result<Vec<(String, Class, i64)>, StoreError> {
         let mut reader = self.store.read().await?;
-        let rows = notifications::earliest(&mut reader.conn()).await?;
+        let marks = self.delivery_marks.all().into_iter();
+        let starts: Vec<LaneStart> =
+            marks.map(|((channel, priority), after)| LaneStart { channel, priority, after }).collect();
+        let rows = notifications::earliest(&mut reader.conn(), &starts).await?;
         let earliest = rows.into_iter().map(|row| {
             let at = self.policy.claimable_at(&row.channel, row.priority, row.ready_at);
             (row.channel, Class::of(row.priority), at)

@@ -3,7 +3,6 @@
 
 mod claim;
 mod listen;
-mod marks;
 mod recover;
 mod settle;
 mod trace;
@@ -13,14 +12,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_store::{
-    StoreError,
-    work::{self, After},
-};
+use punctual_store::{After, StoreError, work};
 
 use crate::{Claimed, Engine, EngineError, Registration, confine::guarded, delivery::HandOver};
 
-pub(crate) use marks::Marks;
 pub(crate) use punctual_model::chain;
 pub(crate) use recover::Deciding;
 
@@ -112,7 +107,7 @@ impl Engine {
 
     /// When the next row of each known kind is ready, soonest first.
     pub(crate) async fn earliest_work(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let marks = self.marks.all();
+        let marks = self.work_marks.all();
         let after = |kind: &str| marks.get(kind).copied().unwrap_or(After::BEGINNING);
         let kinds: Vec<_> = self.workflows.keys().map(|kind| (kind, after(kind))).collect();
         let mut reader = self.store.read().await?;

@@ -9,7 +9,7 @@ use punctual_boxed::boxed;
 use punctual_model::{AuditAction, Cause, NewWork, ReasonCode, WorkStatus};
 use punctual_store::{
     Stage, StoreError, Tx, audit,
-    work::{self, Existing},
+    work::{self, Asked, Existing},
 };
 
 pub use self::requested::{Requested, ensure_requested_in};
@@ -104,6 +104,7 @@ pub async fn ensure_in(
     if answers.len() < wanted.len() {
         reconcile(tx, now, &wanted, cause, &mut answers).await?;
     }
+    note_traces(tx, &wanted, &answers).await?;
     let mut conflicts = HashMap::new();
     if !at_odds.is_empty() {
         reconcile(tx, now, &at_odds, cause, &mut conflicts).await?;
@@ -115,6 +116,30 @@ pub async fn ensure_in(
         answer.cloned().ok_or(StoreError::Stored("a row that was just ensured"))
     };
     rows.iter().map(answer_of).collect()
+}
+
+/// Writes in which trace rows were asked for that are new or have moved, where one is recorded.
+async fn note_traces(
+    tx: &mut Tx,
+    wanted: &BTreeMap<&str, &NewWork>,
+    answers: &HashMap<&str, Ensured>,
+) -> Result<(), StoreError> {
+    let Some(asked) = tx.asked() else { return Ok(()) };
+    let rows: Vec<(i64, Asked)> = wanted
+        .iter()
+        .filter_map(|(key, new)| {
+            let ensured = answers.get(key)?;
+            let is_written = matches!(
+                ensured.outcome,
+                EnsureOutcome::Created
+                    | EnsureOutcome::Updated
+                    | EnsureOutcome::Reactivated
+                    | EnsureOutcome::Revived
+            );
+            is_written.then(|| asked.of(new)).flatten().map(|asked| (ensured.id, asked))
+        })
+        .collect();
+    work::note_traces(&mut tx.conn(), &rows).await
 }
 
 /// What is already there is locked, compared, and changed only where it differs.
@@ -167,7 +192,12 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
     let status = WorkStatus::parse(&row.status).ok_or(StoreError::Stored("work.status"))?;
     let same_input = row.input_hash == new.input_hash.to_string();
     Ok(match status {
-        _ if !same_input && matches!(cause, Cause::Request { .. }) => EnsureOutcome::Reused,
+        // The unit counts as content, so that a caller never touches, or learns of, another unit's row by its key.
+        _ if matches!(cause, Cause::Request { .. })
+            && (!same_input || row.business_unit != new.business_unit) =>
+        {
+            EnsureOutcome::Reused
+        }
         WorkStatus::Completed => EnsureOutcome::Completed,
         WorkStatus::Processing => EnsureOutcome::InProgress,
         _ if !same_input => {

@@ -11,10 +11,12 @@ use std::{
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::Reach;
 use punctual_store::{
     Lane, StoreError, Tx,
     known_events::EventName,
     sources::{self, SourceChange, SourceRow},
+    work::{Asked, AskedFor},
 };
 use serde_json::Value;
 
@@ -136,17 +138,30 @@ pub enum EventTaken {
 pub struct IncomingEvent {
     event: Event,
     change: Option<SourceChange>,
+    /// The recorded span of whoever sent it.
+    asked: Option<Asked>,
 }
 
 impl IncomingEvent {
+    /// What happened.
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
     pub fn new(event: Event) -> Self {
-        Self { event, change: None }
+        Self { event, change: None, asked: None }
+    }
+
+    /// What it leads to goes on with this trace.
+    #[must_use]
+    pub fn asked_in(self, asked: Option<Asked>) -> Self {
+        Self { asked, ..self }
     }
 
     /// One that carries the state of a source, which is this unit's.
     pub fn of_source(event: Event, unit: OwnUnit, change: SourceChange) -> Self {
         let change = SourceChange { business_unit: unit.into_name(), ..change };
-        Self { event, change: Some(change) }
+        Self { event, change: Some(change), asked: None }
     }
 
     /// What tells it from others.
@@ -207,6 +222,7 @@ pub async fn take_in(
     sinks: &EventSinks,
     incoming: &[IncomingEvent],
 ) -> Result<Vec<EventTaken>, StoreError> {
+    tx.asked_for(asked_for(incoming));
     let (verdicts, written) = write_sources(tx, now, incoming).await?;
     let written: HashMap<(&str, &str), &SourceRow> =
         written.iter().map(|row| ((row.source_type.as_str(), row.source_id.as_str()), row)).collect();
@@ -227,6 +243,21 @@ pub async fn take_in(
         })
     };
     Ok(incoming.iter().zip(verdicts).map(answer).collect())
+}
+
+/// Who asks for what events lead to: by source, and for what is about no source only where all have one trace.
+fn asked_for(incoming: &[IncomingEvent]) -> AskedFor {
+    let Some(first) = incoming.iter().find_map(|one| one.asked) else { return AskedFor::default() };
+    let is_one = incoming.iter().all(|one| one.asked == Some(first));
+    let mut asked_for = if is_one { AskedFor::everything(first) } else { AskedFor::default() };
+    if !is_one {
+        for one in incoming {
+            if let (Some(change), Some(asked)) = (&one.change, one.asked) {
+                asked_for.about((change.source_type.clone(), change.source_id.clone()), asked);
+            }
+        }
+    }
+    asked_for
 }
 
 /// Writes the newest state of each source; returns which events stop here, and why, and the sources that were written.
@@ -279,14 +310,26 @@ async fn write_sources(
     if newest.is_empty() {
         return Ok((verdicts, Vec::new()));
     }
-    let written = sources::put(&mut tx.conn(), now, &newest).await?;
+    // Events that are taken together are one caller's.
+    let units = incoming.iter().find_map(|one| one.event.business_units.clone());
+    let reach = Reach::limited_to(units.clone());
+    let written = sources::put(&mut tx.conn(), now, &reach, &newest).await?;
     if written.len() < newest.len() {
-        // Another writer brought a source to life in between, and with something newer.
+        // Another writer brought a source to life in between: with something newer, or as another unit's.
         let taken: HashSet<(&str, &str)> =
             written.iter().map(|row| (row.source_type.as_str(), row.source_id.as_str())).collect();
+        let missed: Vec<(&str, &str)> =
+            newest.iter().map(key_of).filter(|key| !taken.contains(key)).collect();
+        let there = sources::lock(&mut tx.conn(), &missed).await?;
+        let is_ours = |change: &SourceChange| {
+            let is_it =
+                |row: &&SourceRow| (row.source_type.as_str(), row.source_id.as_str()) == key_of(change);
+            there.iter().find(is_it).is_none_or(|row| Known::of(row).is_within(units.as_deref()))
+        };
         for (one, verdict) in incoming.iter().zip(&mut verdicts) {
-            if one.change.as_ref().is_some_and(|change| !taken.contains(&key_of(change))) {
-                verdict.get_or_insert(EventTaken::Stale);
+            if let Some(change) = one.change.as_ref().filter(|change| !taken.contains(&key_of(change))) {
+                let why = if is_ours(change) { EventTaken::Stale } else { EventTaken::NotYours };
+                verdict.get_or_insert(why);
             }
         }
     }

@@ -177,7 +177,7 @@ impl Engine {
         new: &NewKey,
     ) -> Result<ApiKeyRow, CommandError> {
         let row = store_key(&self.store, by, now, minted, new).await?;
-        row.ok_or_else(|| CommandError::IdReused { id: minted.id.clone(), detail: None })
+        row.ok_or_else(|| CommandError::taken(&minted.id))
     }
 
     /// Ends a key for good.

@@ -20,13 +20,16 @@ mod error;
 pub mod events;
 pub mod inbox;
 pub mod intake;
+mod kept_secret;
 pub mod keys;
 pub mod kpis;
 pub mod listeners;
+mod marks;
 pub mod metrics;
 mod nodes;
 pub mod operate;
 pub mod passwords;
+pub mod personal;
 pub mod public_limits;
 mod purge;
 mod readiness;
@@ -67,7 +70,9 @@ pub use ensure::{EnsureOutcome, Ensured, Requested, ensure_in, ensure_requested_
 pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, Handed, accept_in};
+pub use kept_secret::{GivenForElsewhere, GivenSecret};
 pub use listeners::{Listener, Listeners};
+use marks::{DeliveryLane, Marks};
 pub use metrics::{Figure, Metrics};
 pub use nodes::{Identity, NodeState};
 pub use public_limits::{Peer, PublicLimits};
@@ -110,7 +115,8 @@ pub struct Parts {
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     pub(crate) deciding: due::Deciding,
-    pub(crate) marks: due::Marks,
+    pub(crate) work_marks: Marks<String>,
+    pub(crate) delivery_marks: Marks<DeliveryLane>,
     /// How far the audit may be sealed, once some transactions have ended.
     pub(crate) seal_mark: std::sync::Mutex<Option<audit_chain::Mark>>,
     pub(crate) chores: troubles::Chores,
@@ -165,7 +171,8 @@ impl Engine {
             intake,
             held: Arc::default(),
             deciding: due::Deciding::default(),
-            marks: due::Marks::default(),
+            work_marks: Marks::default(),
+            delivery_marks: Marks::default(),
             seal_mark: std::sync::Mutex::default(),
             chores: troubles::Chores::default(),
             running: std::sync::Mutex::default(),

@@ -27,6 +27,8 @@ const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// How long an event from a broker is known by its source and id: a broker repeats what was not acknowledged within minutes, and
 /// a stream that is read again from an earlier place is repaired within weeks.
 const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How many batches are one on PostgreSQL, where nobody waits for a transaction that removes rows.
+const BATCHES_TOGETHER: i64 = 8;
 /// What the purge of messages is called among the chores.
 pub(crate) const NOTIFICATIONS: &str = "notifications";
 /// The name under which the last run is remembered.
@@ -125,12 +127,9 @@ impl Engine {
         let finished_before = self.purged_before(now);
         let mut removed = 0;
         loop {
-            let mut tx = self.store.begin(Lane::Claim).await?;
-            let batch =
-                notifications::purge(&mut tx.conn(), now, finished_before, self.config.purge_batch).await?;
-            tx.commit().await?;
-            removed += batch.notifications;
-            if batch.notifications == 0 {
+            let batch = self.purge_some(now, finished_before).await?;
+            removed += batch;
+            if batch == 0 {
                 break;
             }
         }
@@ -144,9 +143,45 @@ impl Engine {
         if let Err(error) = purged {
             tracing::warn!(error = %chain(&error), "entries of the audit past their time could not be removed");
         }
+        self.purge_index().await?;
         let files = self.purge_files(now).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
         self.remember_purge(now, (removed, files), None, asked).await
+    }
+
+    /// Removes one batch; returns how many rows went.
+    async fn purge_some(&self, now: Timestamp, finished_before: Timestamp) -> Result<usize, EngineError> {
+        if self.store.is_single_process() {
+            let mut tx = self.store.begin(Lane::Claim).await?;
+            let purged =
+                notifications::purge(&mut tx.conn(), now, finished_before, self.config.purge_batch).await?;
+            tx.commit().await?;
+            return Ok(purged.notifications);
+        }
+        let batch = self.config.purge_batch.saturating_mul(BATCHES_TOGETHER);
+        let mut tx = self.store.begin(Lane::Claim).await?;
+        let buried = notifications::bury(&mut tx.conn(), now, finished_before, batch).await?;
+        tx.commit().await?;
+        if buried.is_empty() {
+            return Ok(0);
+        }
+        self.writers_ended().await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
+        let purged = notifications::remove_buried(&mut tx.conn(), finished_before, buried).await?;
+        tx.commit().await?;
+        Ok(purged.notifications)
+    }
+
+    /// Waits for every transaction that began to write notifications before now: each lasts milliseconds.
+    async fn writers_ended(&self) -> Result<(), EngineError> {
+        let mut reader = self.store.read().await?;
+        let mut before = notifications::writers(&mut reader.conn()).await?;
+        // Each look is a call to the database, and none of them lasts longer than a silent transaction may.
+        while !before.is_empty() {
+            let open = notifications::writers(&mut reader.conn()).await?;
+            before.retain(|writer| open.contains(writer));
+        }
+        Ok(())
     }
 
     /// Purges what workflows keep beside their rows. One that cannot reach its files does not stop the others.

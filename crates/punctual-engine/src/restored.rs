@@ -45,6 +45,9 @@ pub struct Restore {
 pub struct Held {
     pub work: usize,
     pub notifications: usize,
+    /// What workflows had not been told of: what follows from it may have been sent.
+    #[serde(default)]
+    pub owed: usize,
 }
 
 /// What becomes of what waits.
@@ -111,11 +114,13 @@ impl Engine {
         }
         held.notifications = self.park_restored(by, now).await?;
         let mut tx = self.store.begin(Lane::Settle).await?;
+        held.owed = usize::try_from(restored::hold_owed(&mut tx.conn(), by).await?).unwrap_or(usize::MAX);
         put(&mut tx.conn(), now, &Restore { held: Some(held), held_by: Some(by), ..restore }).await?;
         tx.commit().await?;
         tracing::warn!(
             work = held.work,
             notifications = held.notifications,
+            owed = held.owed,
             "this database was restored: what was due since the backup waits for a person, see Attention"
         );
         Ok(Some(held))
@@ -173,7 +178,25 @@ impl Engine {
             let Some(last) = self.settle_parked(by, choice, after, &mut done).await? else { break };
             after = last;
         }
+        done.owed = self.settle_owed(by, choice).await?;
         Ok(done)
+    }
+
+    /// What workflows were not told of: they are told now, or never.
+    async fn settle_owed(&self, by: &Actor, choice: AfterRestore) -> Result<usize, CommandError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let (rows, action) = match choice {
+            AfterRestore::Release => {
+                (restored::release_owed(&mut tx.conn(), now).await?, AuditAction::Release)
+            }
+            AfterRestore::Discard => (restored::discard_owed(&mut tx.conn()).await?, AuditAction::Discard),
+        };
+        if rows > 0 {
+            by.audit(&mut tx, now, action, "restore", "owed", None).await?;
+            tx.commit().await?;
+        }
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
     async fn settle_held_work(

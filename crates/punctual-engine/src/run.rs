@@ -92,6 +92,7 @@ impl Engine {
         if self.config.purges {
             loops.spawn(node.clone().supervised("purge", Node::purge_loop));
         }
+        loops.spawn(node.clone().supervised("index", Node::index_loop));
         loops.spawn(node.clone().supervised("checkpoint", Node::checkpoint_loop));
         if let Some(intake) = intake {
             let consume = move |node: Node| node.consume_loop(intake.clone());

@@ -1,4 +1,4 @@
-//! The settings of a channel or subscriber on their way into the database: the only way there is.
+//! The settings of a channel, subscriber or consumer on their way into the database: the only way there is.
 //!
 //! A secret that is left out is kept, unless it would then be sent to another place than it was given for. A reference
 //! must be one that this node can look up. What is left is checked by the adapter and sealed.
@@ -9,7 +9,10 @@ use punctual_model::{Adapter, SecretReference, SettingsFault};
 use punctual_store::{Conn, StoreError, channels::ChannelRow};
 use serde_json::{Map, Value};
 
-use crate::{Engine, SecretsError};
+use crate::{
+    Engine, SecretsError,
+    kept_secret::{GivenForElsewhere, GivenSecret},
+};
 
 /// What somebody wants to store.
 pub struct NewSettings<'a> {
@@ -92,17 +95,21 @@ fn with_kept_secrets(
     let is_moved = !same_adapter || old.is_some_and(|old| is_moved(fields, old, adapter));
     let mut faults = Vec::new();
     for secret in secrets {
-        match (fields.get(secret), old.and_then(|old| old.get(secret))) {
-            (Some(Value::Null), _) => drop(fields.remove(secret)),
-            (None, Some(_)) if is_moved => faults.push(SettingsFault {
+        let given = match fields.remove(secret) {
+            None => GivenSecret::LeftOut,
+            Some(Value::Null) => GivenSecret::TakenAway,
+            Some(given) => GivenSecret::Given(given),
+        };
+        match given.over(old.and_then(|old| old.get(secret)).cloned(), is_moved) {
+            Ok(None) => {}
+            Ok(Some(secret_to_store)) => drop(fields.insert(secret.to_owned(), secret_to_store)),
+            Err(GivenForElsewhere) => faults.push(SettingsFault {
                 pointer: format!("/{secret}"),
                 code: "secret_required",
                 detail: format!(
                     "The channel sends to another place than before, so `{secret}` must be given again; null takes it away."
                 ),
             }),
-            (None, Some(kept)) => drop(fields.insert(secret.to_owned(), kept.clone())),
-            _ => {}
         }
     }
     if faults.is_empty() { Ok(settings) } else { Err(faults) }

@@ -46,7 +46,8 @@ impl Engine {
     #[boxed]
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
         self.check_clock()?;
-        self.marks.forget_all();
+        self.work_marks.forget_all();
+        self.delivery_marks.forget_all();
         let mut report = SweepReport::default();
         let leases = self.sweep_leases(now, &mut report).await;
         if let Err(error) = self.recover_abandoned(now).await {
@@ -242,7 +243,8 @@ impl Engine {
                     back.push((work, row.id, NotificationStatus::Parked));
                 }
             } else {
-                tx.raise(Stage::Delivery, next.unwrap_or(now));
+                // One that goes back to where it was may lie behind the marks.
+                tx.raise(Stage::Delivery, next.unwrap_or(row.ready_at));
             }
             let event = if parks { NotificationEvent::Park } else { NotificationEvent::FailTransient };
             rows.push(Delivery {

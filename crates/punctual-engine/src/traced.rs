@@ -1,12 +1,18 @@
 //! The spans of the pipeline: what a request stored, what a batch decided, how long a message waited, each attempt and each
 //! call. A row's own trace is followed only where it was recorded from its beginning; a batch is one span with links.
 
+use std::collections::{BTreeMap, HashMap};
+
 use jiff::Timestamp;
 use punctual_model::{Envelope, NewNotification, SendOutcome, Span, SpanKind, TraceParent};
-use punctual_store::notifications::{Delivery, NotificationRow};
+use punctual_store::{
+    StoreError, Tx,
+    notifications::{Delivery, NotificationRow},
+    work::{self, Asked, AskedFor},
+};
 
 use crate::{
-    Claimed, Engine, Handed, Opened,
+    Claimed, Engine, Handed, Opened, SettledWork,
     delivery::{Sending, ToSend},
 };
 
@@ -23,10 +29,44 @@ impl Engine {
         span
     }
 
+    /// In which traces the rows of a batch were asked for. Read only where traces are recorded.
+    pub(crate) async fn asked_traces(
+        &self,
+        tx: &mut Tx,
+        rows: &[Claimed],
+    ) -> Result<HashMap<i64, Asked>, StoreError> {
+        if !self.traces.is_on() {
+            return Ok(HashMap::new());
+        }
+        work::traces(&mut tx.conn(), rows.iter().map(|row| row.id).collect()).await
+    }
+
+    /// What follows from rows whose messages have ended was asked for by whoever asked for these.
+    pub(crate) async fn trace_followers(
+        &self,
+        tx: &mut Tx,
+        rows: &BTreeMap<String, Vec<SettledWork>>,
+    ) -> Result<(), StoreError> {
+        if !self.traces.is_on() {
+            return Ok(());
+        }
+        let rows = || rows.values().flatten();
+        let asked = work::traces(&mut tx.conn(), rows().map(|row| row.id).collect()).await?;
+        let mut asked_for = AskedFor::default();
+        for row in rows() {
+            if let Some(asked) = asked.get(&row.id) {
+                asked_for.after(&row.key, *asked);
+            }
+        }
+        tx.asked_for(asked_for);
+        Ok(())
+    }
+
     /// The decision of one row: it goes on with the trace of whoever asked for it, else it begins one. What it sends belongs to it.
     pub(crate) fn trace_decision(
         &self,
         row: &Claimed,
+        asked: Option<&Asked>,
         sends: &mut [NewNotification],
         now: Timestamp,
     ) -> Span {
@@ -34,7 +74,8 @@ impl Engine {
             return Span::none();
         }
         let name = format!("decide {}", row.kind);
-        let mut span = match sends.iter().find_map(|new| new.envelope.trace()) {
+        let earlier = sends.iter().find_map(|new| new.envelope.trace());
+        let mut span = match earlier.or(asked.map(|asked| (asked.by, asked.at))) {
             Some((earlier, at)) => self.traces.follow(name, SpanKind::Consumer, earlier, at),
             None => self.traces.root(name, SpanKind::Consumer),
         };

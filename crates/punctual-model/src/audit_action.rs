@@ -89,6 +89,7 @@ audit_actions! {
     Purge "purge" "What was past its time was removed",
     PurgeConfirmed "purge-confirmed" "What was past its time was removed, although it was much",
     Erase "erase" "Personal data was erased from entries of the audit",
+    ErasePerson "erase-person" "What was stored about a person was erased",
     // The suppression list.
     Suppress "suppress" "The address gets no messages",
     Unsuppress "unsuppress" "The address gets messages again",

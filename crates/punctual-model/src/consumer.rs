@@ -83,6 +83,12 @@ pub trait ConsumerAdapter: Send + Sync {
     /// Every fault of these settings, so that a person can mend them at once.
     fn check(&self, settings: &Value) -> Vec<SettingsFault>;
 
+    /// The faults that show only when names are looked up: a broker that must not be connected to. One that cannot be looked up now is
+    /// none.
+    fn check_destination<'a>(&'a self, _settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Opens the consumer; `settings` have secrets filled in. Nothing is connected yet.
     fn open(&self, settings: &Value) -> Result<Arc<dyn Consumer>, SettingsFault>;
 

@@ -74,6 +74,7 @@ reason_codes! {
     DueInPast "due-in-past" "Its latest time to send had passed",
     Expired "expired" "The survey instance expired",
     FilterFalse "filter-false" "The filter of its setting does not match",
+    Erased "erased" "The person it was for was erased",
     InputConflict "input-conflict" "The same key was scheduled with different inputs",
     InputUnreadable "input-unreadable" "Its stored input cannot be read",
     InstanceMissing "instance-missing" "Its survey instance is gone",

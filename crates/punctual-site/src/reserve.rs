@@ -12,11 +12,13 @@ pub struct Reserve {
     file: PathBuf,
     bytes: u64,
     held: AtomicBool,
+    /// It was logged that there is no room.
+    said: AtomicBool,
 }
 
 impl Reserve {
     pub fn new(file: PathBuf, bytes: u64) -> Self {
-        Self { file, bytes, held: AtomicBool::new(false) }
+        Self { file, bytes, held: AtomicBool::new(false), said: AtomicBool::new(false) }
     }
 
     pub fn is_held(&self) -> bool {
@@ -31,9 +33,10 @@ impl Reserve {
         }
         let has = std::fs::metadata(&self.file).map_or(0, |meta| meta.len());
         let taken = has == self.bytes || [1, 2, 4, 8].into_iter().any(|part| self.take(self.bytes / part));
-        if !taken {
+        if !taken && !self.said.load(Ordering::Relaxed) {
             tracing::warn!(file = %self.file.display(), "no disk space can be reserved; nothing is accepted");
         }
+        self.said.store(!taken, Ordering::Relaxed);
         self.held.store(taken, Ordering::Release);
         taken
     }

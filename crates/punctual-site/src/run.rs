@@ -8,6 +8,8 @@ use crate::{Agent, Next, chain, config::later};
 
 /// How often the buffer is looked after.
 const WATCH_EVERY: Duration = Duration::from_secs(10);
+/// How often room is looked for while the disk is full.
+const ROOM_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 /// How often the write-ahead log is folded back.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
@@ -24,6 +26,7 @@ impl Agent {
         let (stop, loops) = (CancellationToken::new(), TaskTracker::new());
         loops.spawn(self.clone().forward_loop(stop.clone()));
         loops.spawn(self.clone().watch_loop(stop.clone()));
+        loops.spawn(self.clone().room_loop(stop.clone()));
         loops.spawn(self.clone().checkpoint_loop(stop.clone()));
         loops.close();
         Running { stop, loops, agent: self.clone() }
@@ -63,6 +66,13 @@ impl Agent {
             if !self.rest(WATCH_EVERY, &stop).await {
                 return;
             }
+        }
+    }
+
+    /// After a full disk: notifications are taken again as soon as there is room.
+    async fn room_loop(self, stop: CancellationToken) {
+        while self.rest(ROOM_LOOKED_FOR_EVERY, &stop).await {
+            self.take_room_again().await;
         }
     }
 

@@ -27,11 +27,7 @@ pub struct WatchReport {
 
 impl Agent {
     pub async fn watch_tick(&self, now: Timestamp) -> Result<WatchReport, StoreError> {
-        if !self.reserve.is_held() {
-            // Whatever kept the disk full may be gone, and the log may have grown into the space that was given up.
-            let _ = self.store.shrink_log().await;
-            self.reserve.restore();
-        }
+        self.take_room_again().await;
         let mut reader = self.store.read().await?;
         let long_before = earlier(now, self.config.long_buffered_after);
         let backlog = outgoing::backlog(&mut reader.conn(), long_before).await?;
@@ -54,6 +50,15 @@ impl Agent {
         events::trim(&mut tx.conn(), self.config.events_kept).await?;
         tx.commit().await?;
         Ok(report)
+    }
+
+    /// Takes the space that was given up on a full disk, where there is room for it again.
+    pub(crate) async fn take_room_again(&self) {
+        if !self.reserve.is_held() {
+            // Whatever kept the disk full may be gone, and the log may have grown into the space that was given up.
+            let _ = self.store.shrink_log().await;
+            self.reserve.restore();
+        }
     }
 
     async fn forget_handed_over(&self, before: Timestamp) -> Result<u64, StoreError> {

@@ -33,7 +33,9 @@ pub mod notifications;
 pub mod operations;
 pub mod outbox;
 pub mod owed;
+pub mod personal;
 mod private;
+mod ready;
 pub mod receipts;
 pub mod reminders;
 pub mod report_subscriptions;
@@ -73,12 +75,13 @@ pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
 pub use named::{Named, Owned};
 pub use private::private_folder;
+pub use ready::After;
 pub use wake::{Stage, Wake};
 
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
     delivery_policy, doctor, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes,
-    notifications, operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, restored,
+    notifications, operations, outbox, owed, personal, receipts, reminders, report_subscriptions, report_troubles, restored,
     rollouts, run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
     sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,

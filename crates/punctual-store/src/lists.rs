@@ -24,15 +24,16 @@ pub struct ListRow {
 }
 
 const PUT: Sql = sql!(
-    "lists.put", each ListRow, after 1,
+    "lists.put", each ListRow, after 2,
     "INSERT INTO lists ({names}, updated_at) {values {*}, $1}
-     ON CONFLICT (name) DO UPDATE SET {replaced}, updated_at = $1",
+     ON CONFLICT (name) DO UPDATE SET {replaced}, updated_at = $1 WHERE {reach $2 lists.business_unit}",
 );
 
+/// Writes it, unless its name is taken by one out of reach: false then. The statement decides, so that two who take the same
+/// name at once cannot overwrite each other.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, list: &ListRow) -> Result<()> {
-    conn.execute(&PUT, with_rows(args![now], slice::from_ref(list))).await?;
-    Ok(())
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, reach: &Reach, list: &ListRow) -> Result<bool> {
+    Ok(conn.execute(&PUT, with_rows(args![now, reach], slice::from_ref(list))).await? > 0)
 }
 
 const GET: Sql = sql!(
@@ -46,13 +47,15 @@ pub async fn get(conn: &mut Conn<'_>, reach: &Reach, name: &str) -> Result<Optio
     conn.fetch_optional(&GET, args![name, reach]).await
 }
 
-const LOCK: Sql =
-    sql!("lists.lock", as ListRow, "SELECT {columns} FROM lists WHERE name = $1{postgres  FOR UPDATE}");
+const LOCK: Sql = sql!(
+    "lists.lock", as ListRow,
+    "SELECT {columns} FROM lists WHERE name = $1 AND {shared $2 business_unit}{postgres  FOR UPDATE}",
+);
 
-/// A list that is about to be replaced: nobody else writes it until the transaction ends.
+/// A list within reach that is about to be replaced: nobody else writes it until the transaction ends.
 #[boxed]
-pub async fn lock(conn: &mut Conn<'_>, name: &str) -> Result<Option<ListRow>> {
-    conn.fetch_optional(&LOCK, args![name]).await
+pub async fn lock(conn: &mut Conn<'_>, reach: &Reach, name: &str) -> Result<Option<ListRow>> {
+    conn.fetch_optional(&LOCK, args![name, reach]).await
 }
 
 const BY_NAMES: Sql =

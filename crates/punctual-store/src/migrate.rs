@@ -67,6 +67,10 @@ const STEPS: &[Step] = &[
     step!(39, "0039_template_versions"),
     step!(41, "0041_consumers"),
     step!(46, "0046_autovacuum"),
+    step!(48, "0048_personal_data"),
+    step!(49, "0049_work_trace"),
+    step!(50, "0050_folds_case"),
+    step!(51, "0051_rule_texts"),
 ];
 
 /// The newest step of the pipeline's schema.

@@ -22,12 +22,17 @@ use punctual_model::{
 };
 use serde_json::Value;
 
-pub use browse::{Browse, Browsed, ListedNotification, Next, Place, Recipients, browse, recipients};
-pub use claim::{
-    Delivery, Earliest, NotificationHead, claim, claim_these, claim_up_to, earliest, expired, ready_heads,
-    release_leases, renew, settle,
+pub use browse::{
+    Browse, Browsed, ListedNotification, NO_REASON, Next, Place, Recipients, browse, recipients,
 };
-pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
+pub use claim::{
+    Delivery, Earliest, LaneStart, NotificationHead, Starts, claim, claim_behind, claim_these, earliest,
+    expired, ready_heads, release_leases, renew, settle,
+};
+pub use figures::{
+    Ending, QueueAges, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered,
+    queue_ages,
+};
 pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use moves::{ListMove, move_with_list};
@@ -35,7 +40,7 @@ pub use operate::{
     ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,
     rewrite, waiting_of_work, withdraw_by_work,
 };
-pub use purge::{PurgeSize, Purged, purge, purge_size, purged_of_site};
+pub use purge::{PurgeSize, Purged, bury, purge, purge_size, purged_of_site, remove_buried, writers};
 pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list, of_site};
 pub use waiting::{Stuck, WAITS, is_stuck};

@@ -102,11 +102,47 @@ pub async fn due_notifications(
     conn.fetch_all(&DUE, args![by, after, limit]).await
 }
 
+/// What is owed to workflows waits until then, the end of the calendar, while a person has not decided.
+const HELD_UNTIL: i64 = 253_402_207_200_000_000;
+
+const HOLD_OWED: Sql = sql!(
+    "owed.hold_restored",
+    "UPDATE owed SET next_at = $2, last_error = 'restored' WHERE owed_since <= $1 AND next_at < $2",
+);
+
+/// Puts off what was owed to workflows by a moment: what follows from it may have been sent.
+#[boxed]
+pub async fn hold_owed(conn: &mut Conn<'_>, by: Timestamp) -> Result<u64> {
+    conn.execute(&HOLD_OWED, args![by, HELD_UNTIL]).await
+}
+
+const RELEASE_OWED: Sql = sql!(
+    "owed.release_restored",
+    "UPDATE owed SET next_at = $1 WHERE next_at >= $2 AND last_error = 'restored'",
+);
+
+/// Has what was owed done after all.
+#[boxed]
+pub async fn release_owed(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
+    conn.execute(&RELEASE_OWED, args![now, HELD_UNTIL]).await
+}
+
+const DISCARD_OWED: Sql =
+    sql!("owed.discard_restored", "DELETE FROM owed WHERE next_at >= $1 AND last_error = 'restored'");
+
+/// Gives up what was owed.
+#[boxed]
+pub async fn discard_owed(conn: &mut Conn<'_>) -> Result<u64> {
+    conn.execute(&DISCARD_OWED, args![HELD_UNTIL]).await
+}
+
 /// What still waits for a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 pub struct Left {
     pub work: i64,
     pub notifications: i64,
+    /// What workflows were not told of before the backup.
+    pub owed: i64,
 }
 
 // Relies on work_held and notifications_parked.
@@ -116,13 +152,15 @@ const LEFT: Sql = sql!(
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work {sqlite INDEXED BY work_held}
             WHERE on_hold AND reason_code = 'restored' LIMIT $1) AS w) AS work,
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications {sqlite INDEXED BY notifications_parked}
-            WHERE status = 'parked' AND reason_code = 'restored' LIMIT $1) AS n) AS notifications",
+            WHERE status = 'parked' AND reason_code = 'restored' LIMIT $1) AS n) AS notifications,
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM owed
+            WHERE next_at >= $2 AND last_error = 'restored' LIMIT $1) AS o) AS owed",
 );
 
 /// How much waits, each counted up to the bound.
 #[boxed]
 pub async fn left(conn: &mut Conn<'_>, bound: i64) -> Result<Left> {
-    conn.fetch_one(&LEFT, args![bound]).await
+    conn.fetch_one(&LEFT, args![bound, HELD_UNTIL]).await
 }
 
 // Relies on work_held.
@@ -221,4 +259,17 @@ pub async fn discard_notifications(
     conn.fetch_all(&DISCARD, args![now, after, limit]).await
 }
 
-crate::db::statements![HOLD_DUE, HOLD_CLAIMED, CLAIMED, DUE, LEFT, RELEASE_WORK, HELD_WORK, RETRY, DISCARD];
+crate::db::statements![
+    HOLD_DUE,
+    HOLD_CLAIMED,
+    HOLD_OWED,
+    RELEASE_OWED,
+    DISCARD_OWED,
+    CLAIMED,
+    DUE,
+    LEFT,
+    RELEASE_WORK,
+    HELD_WORK,
+    RETRY,
+    DISCARD
+];

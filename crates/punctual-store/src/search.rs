@@ -29,10 +29,10 @@ pub struct Match {
 const MESSAGE: &str = "SELECT status AS kind, id, subject AS title,
          COALESCE(last_error, list_name, SUBSTR(targets, 1, 200), '') AS note ";
 const MESSAGE_HAS: &str = "(
-    {sqlite ilike($1, subject)}{postgres subject ILIKE $1 ESCAPE '\\'}
-    OR {sqlite ilike($1, last_error)}{postgres last_error ILIKE $1 ESCAPE '\\'}
-    OR {sqlite ilike($1, list_name)}{postgres list_name ILIKE $1 ESCAPE '\\'}
-    OR {sqlite ilike($1, SUBSTR(targets, 1, 1000))}{postgres SUBSTR(targets, 1, 1000) ILIKE $1 ESCAPE '\\'})";
+    {contains $1 subject}
+    OR {contains $1 last_error}
+    OR {contains $1 list_name}
+    OR {contains $1 SUBSTR(targets, 1, 1000)})";
 
 const MESSAGE_BY_ID: Sql = sql!(
     "search.message",
@@ -47,7 +47,7 @@ const MESSAGES_TO: Sql = sql!(
     "FROM notifications
      WHERE seq IN (SELECT notification_seq
                    FROM (SELECT notification_seq, target FROM attempts ORDER BY notification_seq DESC LIMIT $4) AS a
-                   WHERE target IN ($1, LOWER($1)))
+                   WHERE target IN ($1, {folded $1}))
        AND kind <> 'event' AND {reach $2 business_unit}
      ORDER BY seq DESC LIMIT $3",
 );
@@ -85,7 +85,7 @@ const WORK_TEXT: Sql = sql!(
     "search.work",
     WORK,
     "FROM (SELECT id, key, kind, business_unit FROM work ORDER BY id DESC LIMIT $4) AS w
-     WHERE {reach $2 business_unit} AND {sqlite ilike($1, key)}{postgres key ILIKE $1 ESCAPE '\\'}
+     WHERE {reach $2 business_unit} AND {contains $1 key}
      ORDER BY w.id DESC LIMIT $3",
 );
 const WORK_NEWEST: Sql = sql!(
@@ -110,8 +110,8 @@ const SOURCES: Sql = sql!(
     "FROM (SELECT source_type, source_id, state, deleted, business_unit, updated_at
            FROM sources ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $4) AS w
      WHERE NOT deleted AND {reach $2 business_unit} AND (
-         {sqlite ilike($1, source_type || ' ' || source_id)}{postgres source_type || ' ' || source_id ILIKE $1 ESCAPE '\\'}
-         OR {sqlite ilike($1, SUBSTR(state, 1, 1000))}{postgres SUBSTR(state, 1, 1000) ILIKE $1 ESCAPE '\\'})
+         {contains $1 source_type || ' ' || source_id}
+         OR {contains $1 SUBSTR(state, 1, 1000)})
      ORDER BY updated_at DESC LIMIT $3",
 );
 
@@ -130,9 +130,9 @@ const PEOPLE: Sql = sql!(
     PERSON,
     "FROM (SELECT id, name, email, business_unit FROM operations_people ORDER BY id LIMIT $4) AS w
      WHERE {shared $2 business_unit} AND (
-         {sqlite ilike($1, name)}{postgres name ILIKE $1 ESCAPE '\\'}
-         OR {sqlite ilike($1, email)}{postgres email ILIKE $1 ESCAPE '\\'}
-         OR {sqlite ilike($1, id)}{postgres id ILIKE $1 ESCAPE '\\'})
+         {contains $1 name}
+         OR {contains $1 email}
+         OR {contains $1 id})
      ORDER BY w.id LIMIT $3",
 );
 
@@ -164,8 +164,8 @@ const DEFINITIONS: Sql = sql!(
          SELECT 'template', name, name, default_locale, CAST(NULL AS TEXT)
          FROM (SELECT name, default_locale FROM templates ORDER BY name LIMIT $4) AS t) AS d
      WHERE {shared $2 d.business_unit} AND (
-         {sqlite ilike($1, title)}{postgres title ILIKE $1 ESCAPE '\\'}
-         OR {sqlite ilike($1, id)}{postgres id ILIKE $1 ESCAPE '\\'})
+         {contains $1 title}
+         OR {contains $1 id})
      ORDER BY title, kind, id LIMIT $3",
 );
 

@@ -63,13 +63,13 @@ pub async fn await_writers(conn: &mut Conn<'_>) -> Result<()> {
 }
 
 const PUT: Sql = sql!(
-    "sources.put", as SourceRow, each SourceChange, after 1,
+    "sources.put", as SourceRow, each SourceChange, after 2,
     "INSERT INTO sources ({names}, updated_at) {values {*}, $1}
      ON CONFLICT (source_type, source_id) DO UPDATE
      SET business_unit = EXCLUDED.business_unit, active = EXCLUDED.active, deleted = EXCLUDED.deleted,
          state = EXCLUDED.state, sequence = COALESCE(EXCLUDED.sequence, sources.sequence),
          occurred_at = EXCLUDED.occurred_at, version = sources.version + 1, updated_at = $1
-     WHERE CASE WHEN EXCLUDED.sequence IS NOT NULL AND sources.sequence IS NOT NULL
+     WHERE {reach $2 sources.business_unit} AND CASE WHEN EXCLUDED.sequence IS NOT NULL AND sources.sequence IS NOT NULL
                 THEN EXCLUDED.sequence > sources.sequence
                 ELSE EXCLUDED.occurred_at >= sources.occurred_at OR sources.occurred_at > $1 + 86400000000 END
      RETURNING {columns}",
@@ -77,10 +77,16 @@ const PUT: Sql = sql!(
 
 /// Writes states, one per source and in order of (type, id). The producer's sequence decides which is newer where both have one,
 /// else the time; a stored time of more than a day ahead is no time that anything could be newer than. Returns those that were newer than what was there, as they
-/// are stored now.
+/// are stored now. One that is out of reach is left alone: the statement decides, so that two units that bring the same source to life
+/// at once cannot overwrite each other.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<SourceRow>> {
-    conn.fetch_all(&PUT, with_rows(args![now], changes)).await
+pub async fn put(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reach: &Reach,
+    changes: &[SourceChange],
+) -> Result<Vec<SourceRow>> {
+    conn.fetch_all(&PUT, with_rows(args![now, reach], changes)).await
 }
 
 #[derive(SetRow)]

@@ -119,7 +119,7 @@ const PAGE: Sql = sql!(
     "SELECT {columns} FROM suppressions
      WHERE (channel_type, address) > ($1, $2)
        AND ($3 IS NULL OR channel_type = $3) AND ($4 IS NULL OR reason = $4)
-       AND ($5 IS NULL OR address LIKE $5 ESCAPE '\\')
+       AND ($5 IS NULL OR {contains $5 address})
      ORDER BY channel_type, address
      LIMIT $6",
 );

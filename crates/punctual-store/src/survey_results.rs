@@ -23,8 +23,13 @@ impl Counted {
     }
 }
 
-// The instances that count: a link that was taken back counts if it was answered; the parameters are the same in every statement.
-const COUNTED: &str = "i.survey_id = $1 AND (NOT i.deleted OR i.status = 'completed')
+// The instances that count, in lists as in results: a link that was taken back counts if it was answered.
+pub(crate) const IS_COUNTED: &str = "i.survey_id = $1 AND (NOT i.deleted OR i.status = 'completed')";
+// How many of them were reached: a message has arrived, or they have answered all the same.
+pub(crate) const REACHED: &str =
+    "CAST(SUM(CASE WHEN i.sends > 0 OR i.status = 'completed' THEN 1 ELSE 0 END) AS BIGINT)";
+// What else limits them; the parameters are the same in every statement.
+const COUNTED: &str = "
        AND ($2 IS NULL OR i.trigger_id = $2)
        AND ($3 IS NULL OR i.triggered_at >= $3)
        AND ($4 IS NULL OR i.triggered_at < $4)
@@ -49,9 +54,12 @@ pub struct InstanceCount {
 const INSTANCES: Sql = sql!(
     "survey_results.instances",
     "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
-         CAST(SUM(CASE WHEN i.sends > 0 OR i.status = 'completed' THEN 1 ELSE 0 END) AS BIGINT) AS sent
+         ",
+    REACHED,
+    " AS sent
      FROM survey_instances i
      WHERE ",
+    IS_COUNTED,
     COUNTED,
     " GROUP BY i.trigger_id, i.status, i.triggered_at / 86400000000",
 );
@@ -74,6 +82,7 @@ const RESPONSES: Sql = sql!(
     "SELECT i.trigger_id, r.completed_at / 86400000000 AS day, COUNT(*) AS count ",
     RESPONSES_OF,
     "WHERE ",
+    IS_COUNTED,
     COUNTED,
     " GROUP BY i.trigger_id, r.completed_at / 86400000000",
 );
@@ -95,6 +104,7 @@ const NTH_WAIT: Sql = sql!(
                  ELSE 0 END AS seconds ",
     RESPONSES_OF,
     "WHERE ",
+    IS_COUNTED,
     COUNTED,
     " ORDER BY 1 LIMIT 1 OFFSET $6",
 );
@@ -123,6 +133,7 @@ const ANSWERS: Sql = sql!(
     RESPONSES_OF,
     "JOIN survey_answers a ON a.response_id = r.id
      WHERE ",
+    IS_COUNTED,
     COUNTED,
     " AND a.question_id IN ({texts $6})
      GROUP BY a.question_id, a.value",
@@ -156,6 +167,7 @@ const COUNT_TEXTS: Sql = sql!(
     RESPONSES_OF,
     "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
      WHERE ",
+    IS_COUNTED,
     COUNTED,
 );
 // BETWEEN and not `=`: else PostgreSQL takes the order of the primary key for as good as that of the index by survey.
@@ -165,6 +177,7 @@ const TEXTS: Sql = sql!(
      FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id
      JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
      WHERE r.survey_id BETWEEN $1 AND $1 AND ",
+    IS_COUNTED,
     COUNTED,
     " ORDER BY r.survey_id DESC, r.id DESC
      LIMIT $7",

@@ -8,6 +8,7 @@ mod operate;
 mod planned;
 mod query;
 mod queued;
+mod traces;
 
 use jiff::Timestamp;
 use punctual_boxed::Record;
@@ -15,8 +16,8 @@ use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    After, Claimed, Expired, Settlement, WorkHead, claim, claim_these, earliest, expired, lock_due,
-    ready_heads, ready_of, release, release_leases, renew, settle,
+    Claimed, Expired, Settlement, WorkHead, claim, claim_these, earliest, expired, lock_due, ready_heads,
+    ready_of, release, release_leases, renew, settle,
 };
 pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
@@ -25,12 +26,12 @@ pub use operate::{
 };
 pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, repeating, transfer};
 pub use query::{
-    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, out_of_reach, retries_of, retry_keys,
-    troubled,
+    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
 };
 
 pub(crate) use queued::forget_queued;
 pub use queued::{NAMED, QueuedRow, coordinates, keep_queued, queued};
+pub use traces::{Asked, AskedFor, note_traces, traces};
 
 use crate::StoreError;
 
@@ -86,4 +87,4 @@ pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
 }
 
-crate::db::statements![; browse, claim, ensure, insert, operate, planned, query, queued];
+crate::db::statements![; browse, claim, ensure, insert, operate, planned, query, queued, traces];

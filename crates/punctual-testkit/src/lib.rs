@@ -6,6 +6,7 @@
 
 pub mod channel;
 pub mod clock;
+mod console_routes;
 pub mod history;
 mod pgbouncer;
 pub mod postgres;
@@ -19,6 +20,7 @@ pub mod workflow;
 
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
+pub use console_routes::console_routes;
 pub use pgbouncer::PgBouncer;
 pub use proxy::{Proxy, Way};
 pub use run::{adjusted, run, scale, signal};

@@ -3,6 +3,7 @@
 mod builder;
 mod database;
 mod look;
+mod occurrences;
 mod put;
 mod refuse;
 mod tamper;

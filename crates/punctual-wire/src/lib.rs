@@ -17,6 +17,7 @@ pub mod content;
 pub mod csv;
 pub mod definitions;
 pub mod delivery_policy;
+pub mod erasures;
 pub mod events;
 pub mod fields;
 pub mod figures;

@@ -5,6 +5,7 @@ pub mod organisations;
 pub mod people;
 pub mod rules;
 pub mod subjects;
+pub mod texts;
 
 use crate::{fields::Fields, names::channel_fault, problem::FieldError};
 

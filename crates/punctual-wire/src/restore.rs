@@ -31,6 +31,9 @@ pub struct RestoredRows {
     pub work: u64,
     /// Parked notifications.
     pub notifications: u64,
+    /// Messages that had settled and whose workflow was not told yet: what follows from them may have been sent.
+    #[serde(default)]
+    pub owed: u64,
 }
 
 /// What was released or discarded.
@@ -38,6 +41,8 @@ pub struct RestoredRows {
 pub struct RestoreSettled {
     pub work: u64,
     pub notifications: u64,
+    #[serde(default)]
+    pub owed: u64,
     /// What still waits, counted up to 10,000 each: one request takes ten thousand rows of each at most.
     pub remaining: RestoredRows,
 }

@@ -9,8 +9,8 @@ use punctual_engine::{
     consumers::{EventIntake, MessageTaken, TakenOnce},
     events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED},
 };
-use punctual_model::{DeadLetter, Fault, Received};
-use punctual_store::sources::SourceChange;
+use punctual_model::{DeadLetter, Fault, Received, Span, SpanKind, TraceParent};
+use punctual_store::{sources::SourceChange, work::Asked};
 use punctual_wire::{
     Code, FieldError, Problem,
     batch::{Item, OneOrMany},
@@ -133,9 +133,9 @@ fn subject(subject: Option<&str>, pointer: &str) -> Result<(String, String), Pro
     Ok((kind.to_owned(), id.to_owned()))
 }
 
-/// The problem of an event whose source is another unit's.
-pub fn not_yours() -> Problem {
-    Problem::new(Code::NotFound, "There is no such source.")
+/// The problem of an event whose source is another unit's: its name is taken, as any other name out of reach.
+pub fn not_yours(event: &Event) -> Problem {
+    Problem::id_reused(event.subject.as_deref().unwrap_or_default())
 }
 
 /// The intake of messages from brokers.
@@ -166,18 +166,20 @@ impl BrokerIntake {
                 Err(problem) => taken[message].refused.push(dead_letter(None, &problem)),
             }
         }
+        let spans = self.begin_spans(messages, &found);
         let named = units_in(found.iter().filter_map(|one| one.request.as_ref().ok()));
         let units = self.engine.units_named(by, named).await?;
         let sender = Sender { by, units: &units, surveys: &self.surveys, now: self.engine.clock.now() };
         // What is checked, and which message and event it is of.
         let (mut incoming, mut of) = (Vec::new(), Vec::new());
         for one in found {
-            let Found { message, request, event, pointer } = one;
+            let Found { message, request, event, pointer, .. } = one;
             let sent_at = messages[message].sent_at;
             let checked = request.map_err(Problem::from);
             match checked.and_then(|request| sender.incoming(request, sent_at, &pointer)) {
                 Ok(checked) => {
-                    incoming.push(checked);
+                    let by = spans.get(message).and_then(Span::context);
+                    incoming.push(checked.asked_in(by.map(|by| Asked { by, at: sender.now })));
                     of.push((message, event));
                 }
                 Err(problem) => taken[message].refused.push(dead_letter(event, &problem)),
@@ -187,16 +189,43 @@ impl BrokerIntake {
         for set in incoming.chunks(BATCH_MAX) {
             outcomes.extend(self.engine.take_events_once_each(by, &self.sinks, set).await?);
         }
-        for ((message, event), outcome) in of.into_iter().zip(outcomes) {
+        for (((message, event), incoming), outcome) in of.into_iter().zip(&incoming).zip(outcomes) {
             let taken = &mut taken[message];
             match outcome {
                 TakenOnce::Now(EventTaken::Accepted { .. } | EventTaken::Stale) => taken.accepted += 1,
                 TakenOnce::Before => taken.duplicates += 1,
-                TakenOnce::Now(EventTaken::NotYours) => taken.refused.push(dead_letter(event, &not_yours())),
+                TakenOnce::Now(EventTaken::NotYours) => {
+                    taken.refused.push(dead_letter(event, &not_yours(incoming.event())));
+                }
                 TakenOnce::Failed => taken.refused.push(dead_letter(event, &Problem::internal())),
             }
         }
         Ok(taken)
+    }
+
+    /// A span for each message, which ends when its events are stored: a part of the trace that the message or its event names, else
+    /// the beginning of one.
+    fn begin_spans(&self, messages: &[Received], found: &[Found]) -> Vec<Span> {
+        let traces = &self.engine.traces;
+        if !traces.is_on() {
+            return Vec::new();
+        }
+        // How many events each message has, and the first that names a trace.
+        let mut sent: Vec<(usize, Option<TraceParent>)> = vec![(0, None); messages.len()];
+        for one in found {
+            let (count, sender) = &mut sent[one.message];
+            *count += 1;
+            *sender = sender.or(one.trace);
+        }
+        let begin = |(count, sender): (usize, Option<TraceParent>)| {
+            let mut span = match sender {
+                Some(sender) => traces.child("take events", SpanKind::Consumer, sender),
+                None => traces.root("take events", SpanKind::Consumer),
+            };
+            span.set("event.count", count);
+            span
+        };
+        sent.into_iter().map(begin).collect()
     }
 }
 
@@ -217,6 +246,13 @@ struct Found {
     /// The event itself, where it is one of a batch.
     event: Option<String>,
     pointer: String,
+    /// The span that it was sent in, as the extension of CloudEvents for traces says it.
+    trace: Option<TraceParent>,
+}
+
+/// The attribute `traceparent` of an event.
+fn trace_of(event: &Value) -> Option<TraceParent> {
+    TraceParent::parse(event.get("traceparent")?.as_str()?)
 }
 
 /// The events of one message.
@@ -227,13 +263,16 @@ fn read(message: &Received) -> Result<Vec<Found>, Problem> {
         return Err(Problem::body_too_large(MESSAGE_MAX));
     }
     let value = modes::read(attributes, message.content_type.as_deref(), &message.body)?;
-    let found = |request, event, pointer| Found { message: 0, request, event, pointer };
+    let found = |request, event, pointer, trace| Found { message: 0, request, event, pointer, trace };
     Ok(match EventRequest::read_body(&value)? {
-        OneOrMany::One(one) => vec![found(Ok(one), None, String::new())],
+        OneOrMany::One(one) => vec![found(Ok(one), None, String::new(), trace_of(&value))],
         OneOrMany::Many(many) => {
             let events = value.as_array().into_iter().flatten();
             let numbered = many.into_iter().zip(events).enumerate();
-            numbered.map(|(i, (one, event))| found(one, Some(event.to_string()), format!("/{i}"))).collect()
+            let each = |(i, (one, event)): (usize, (_, &Value))| {
+                found(one, Some(event.to_string()), format!("/{i}"), trace_of(event))
+            };
+            numbered.map(each).collect()
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Texts of definitions on their way into messages: reminder settings, surveys and reports share this.
+//! Texts of definitions on their way into messages: reminder settings, surveys, reports and rules of operations share this.
 
 use punctual_model::{Fault, NewNotification, TextField};
 use punctual_templates::{InlineTemplate, Variables};
@@ -42,6 +42,19 @@ pub const REPORT: Variables = Variables(&[
     "period.end",
     "report.rows",
     "report.truncated",
+]);
+
+/// What the texts of a rule of an event or task see.
+pub const OPERATION: Variables = Variables(&[
+    "title",
+    "whenLabel",
+    "timeZone",
+    "subjectType",
+    "subjectId",
+    "kind",
+    "isAllDay",
+    "startsAt",
+    "endsAt",
 ]);
 
 /// The texts of one message, each a template or not.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
     Actor, Claimed, CommandError, Decide, Engine, EngineError, EnsureOutcome, Ensured, Handed, Loads,
-    Requested, Titles, Workflow, ensure_requested_in, titles::line,
+    Requested, Titles, Workflow, ensure_requested_in, personal::index_recipients, titles::line,
 };
 use punctual_model::{
     Audience, AuditAction, Decided, Decision, FileRef, InputHash, KeyError, NewNotification, NewWork,
@@ -129,6 +129,9 @@ pub async fn change(engine: &Engine, by: &Actor, changed: &NewMessage) -> Result
         return Err(CommandError::NotAllowed { action: "change", state, allowed: &["pending"] });
     }
     messages::change(&mut tx.conn(), now, &changed.row()).await?;
+    if let Audience::Targets(targets) = &changed.content.audience {
+        index_recipients(&mut tx, row.id, targets).await?;
+    }
     // A file that stays is released and used again in one transaction.
     uploads::release_message(&mut tx.conn(), work.key.as_str()).await?;
     uploads::use_by_message(&mut tx.conn(), work.key.as_str(), &changed.content.attachments).await?;

@@ -43,6 +43,8 @@ pub async fn replace(
     seen: Seen,
     new: NewSubscriber,
 ) -> Result<SubscriberRow, CommandError> {
+    check_events(&new.events)?;
+    engine.check_channel(&new.adapter, &new.settings).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let stored = save_in(&mut tx, engine, by, seen, new).await?;
     tx.commit().await?;
@@ -50,7 +52,7 @@ pub async fn replace(
     Ok(stored)
 }
 
-/// The same in a transaction of the caller's, who lets the channels be read again after the commit.
+/// The same in a transaction of the caller's, who has looked up where it sends to and lets the channels be read again after the commit.
 #[boxed]
 pub async fn save_in(
     tx: &mut Tx,

@@ -14,10 +14,12 @@ pub mod instances;
 mod message;
 mod reconcile;
 pub mod results;
+pub mod review;
 mod send;
 mod settled;
 mod sink;
 mod titles;
+pub mod trial;
 pub mod words;
 
 use std::{

@@ -52,7 +52,6 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
          -d '{{\"advance\":\"24h\"}}' {address}/api/v1/sandbox/clock\n"
     ))?;
     let stop = CancellationToken::new();
-    let routes =
-        punctual_api::router(node.api(true)).merge(punctual_console::router(node.console(stop.clone())));
+    let routes = punctual_console::around(punctual_api::router(node.api(true)), node.console(stop.clone()));
     until_signal(config.limits.clone(), listener, &node, routes, stop, Some(running), None).await
 }

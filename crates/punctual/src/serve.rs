@@ -49,7 +49,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let routes = if is_worker {
         probes(state)
     } else {
-        router(state).merge(punctual_console::router(node.console(stop.clone())))
+        punctual_console::around(router(state), node.console(stop.clone()))
     };
     let routes = behind_proxies(routes, config.trusted_proxies.clone());
     until_signal(config.limits.clone(), listener, &node, routes, stop, running, presence).await

@@ -1,25 +1,36 @@
-//! The settings of channels and subscribers in the document: a schema for each adapter, made of what it says about itself.
+//! The settings of channels, subscribers and consumers in the document: a schema for each adapter, made of what it says about itself.
 
-use punctual_channels::described;
+use punctual_channels::{described, described_consumers};
 use punctual_model::{AboutAdapter, Setting, SettingKind};
 use serde_json::{Map, Value, json};
 
 use super::finish::SCHEMAS;
 
 /// The schemas whose `settings` are those of an adapter.
-const HOLDERS: [&str; 2] = ["ChannelRequest", "SubscriberRequest"];
+const SENDING: [&str; 2] = ["ChannelRequest", "SubscriberRequest"];
+const TAKING: [&str; 1] = ["ConsumerRequest"];
 
 /// Says which settings each adapter takes. What is none of them belongs to an adapter that somebody added.
 pub fn describe_settings(document: &mut Value) {
+    describe(document, &SENDING, &described(), "Settings");
+    describe(document, &TAKING, &described_consumers(), "ConsumerSettings");
+}
+
+fn describe(
+    document: &mut Value,
+    holders: &[&str],
+    adapters: &[(&'static str, &'static AboutAdapter)],
+    suffix: &str,
+) {
     let schemas = &mut document["components"]["schemas"];
     let mut choices = Vec::new();
-    for (name, about) in described() {
-        let schema = schema_name(name);
+    for (name, about) in adapters {
+        let schema = schema_name(name, suffix);
         choices.push(json!({ "$ref": format!("{SCHEMAS}{schema}") }));
         schemas[schema] = settings(name, about);
     }
     choices.push(json!({"type": ["object", "null"], "description": "The settings of an adapter of your own, or none."}));
-    for holder in HOLDERS {
+    for holder in holders {
         let field = &mut schemas[holder]["properties"]["settings"];
         let description = field["description"].clone();
         *field = json!({"description": description, "anyOf": choices});
@@ -27,12 +38,12 @@ pub fn describe_settings(document: &mut Value) {
 }
 
 /// `sms-gateway` is `SmsGatewaySettings`.
-fn schema_name(adapter: &str) -> String {
+fn schema_name(adapter: &str, suffix: &str) -> String {
     let words = adapter.split('-').map(|word| {
         let mut letters = word.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     });
-    words.collect::<String>() + "Settings"
+    words.collect::<String>() + suffix
 }
 
 fn settings(name: &str, about: &AboutAdapter) -> Value {

@@ -218,11 +218,15 @@ fn complete_responses(operation: &mut Value) {
         }
         let contents = response.get_mut("content").and_then(Value::as_object_mut);
         for (kind, content) in contents.into_iter().flatten() {
-            // The macros know bytes as an array of numbers.
-            if !kind.contains("json") && content["schema"]["type"] == "array" {
-                content["schema"] = json!({"type": "string", "format": "binary"});
-            }
+            complete_bytes(kind, content);
         }
+    }
+}
+
+/// The macros know bytes as an array of numbers.
+fn complete_bytes(kind: &str, content: &mut Value) {
+    if !kind.contains("json") && content["schema"]["type"] == "array" {
+        content["schema"] = json!({"type": "string", "format": "binary"});
     }
 }
 
@@ -230,7 +234,8 @@ fn complete_responses(operation: &mut Value) {
 /// all batches.
 fn complete_request(operation: &mut Value) {
     let Some(body) = operation.get_mut("requestBody") else { return };
-    for content in body["content"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+    for (kind, content) in body["content"].as_object_mut().into_iter().flatten() {
+        complete_bytes(kind, content);
         if content["schema"]["type"] == "array" {
             content["schema"]["maxItems"] = BATCH_MAX.into();
         }

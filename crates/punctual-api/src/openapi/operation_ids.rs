@@ -4,7 +4,7 @@
 //! operations alike, the name is given here.
 
 /// Names that do not follow from the path.
-const GIVEN: [(&str, &str, &str); 36] = [
+const GIVEN: [(&str, &str, &str); 37] = [
     ("get", "/healthz", "getHealth"),
     ("get", "/readyz", "getReadiness"),
     ("get", "/api/v1/site", "getOwnSite"),
@@ -40,6 +40,7 @@ const GIVEN: [(&str, &str, &str); 36] = [
     ("patch", "/api/v1/report-runs/{key}/ownership", "reportOnReportRun"),
     ("post", "/api/v1/retention/purge", "purge"),
     ("post", "/api/v1/secrets/rekey", "rekeySecrets"),
+    ("post", "/api/v1/personal-data/export", "exportPersonalData"),
     ("post", "/api/Surveys/Triggers/ingest", "ingestSurveyTriggersAsKnown"),
 ];
 

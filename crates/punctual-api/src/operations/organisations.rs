@@ -99,6 +99,7 @@ impl Definition for OrganisationRow {
             rule: rule_shape(&one.rule),
             channels: one.channels,
             handling: one.handling.into(),
+            message: one.message,
         };
         Ok(Organisation {
             rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),

@@ -10,12 +10,15 @@ use punctual_store::{
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
-    operations::rules::{Rule, RuleChange, RuleQuery, RuleRequest},
+    operations::{
+        rules::{Rule, RuleChange, RuleQuery, RuleRequest},
+        texts::RuleTexts,
+    },
 };
 use punctual_workflows::operations::{
     commands::{self, Changed, DefaultRule, RULES_MAX, RuleRefused},
     spec_of, texts,
-    written::{rule_shape, rule_spec},
+    written::{rule_shape, rule_spec, texts_fit},
 };
 
 use crate::{
@@ -41,10 +44,12 @@ pub async fn post(
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = RuleRequest::read(&body.value, "")?;
+    texts_fit(&request.message, "/message")?;
     let wanted = DefaultRule {
         rule: rule_spec(&request.rule, "/rule")?,
         channels: request.channels,
         handling: request.handling.into(),
+        message: request.message,
     };
     once.run(app, caller, &body.bytes, |ids| async move {
         let id = ids.at(0).to_string();
@@ -102,8 +107,11 @@ pub async fn patch(
 ) -> Answer {
     let request = RuleChange::read(&body.value, "")?;
     let rule = request.rule.as_ref().map(|rule| rule_spec(rule, "/rule")).transpose()?;
-    let RuleChange { channels, active, handling, .. } = request;
-    let change = commands::RuleChange { rule, channels, active, handling: handling.into() };
+    let RuleChange { channels, active, handling, message, .. } = request;
+    if let Some(message) = &message {
+        texts_fit(message, "/message")?;
+    }
+    let change = commands::RuleChange { rule, channels, active, handling: handling.into(), message };
     let done = commands::change_rule(&app.engine, &caller.by, &id, change).await?;
     JsonResponse::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
 }
@@ -168,6 +176,7 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
         rule: rule_shape(&spec),
         channels: texts(&row.channels),
         handling: Handling::read(row.handling.as_deref()).into(),
+        message: RuleTexts::stored(row.texts.as_deref()),
         deleted_at: at(row.deleted_at)?,
         last_sent_at: at(row.last_sent_at)?,
         next_run_at: next.filter(|_| row.sync_status == "synced"),

@@ -107,7 +107,7 @@ pub async fn put(
     if let Some(row) = &before {
         caller.by.may_change(row.business_unit.as_deref(), || missing(&guid))?;
         if row.deleted {
-            return Err(missing(&guid).into());
+            return Err(CommandError::taken(&guid).into());
         }
     }
     JsonResponse::ok(&saved(&app, &caller, guid, before, &body.value).await?)

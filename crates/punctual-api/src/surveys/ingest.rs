@@ -18,6 +18,7 @@ use crate::{
     idempotency::IdempotencyKey,
     parameters::Segments,
     surveys::with_rows,
+    trace_context::TraceContext,
 };
 
 /// Tell events that surveys may ask about, at most 10,000
@@ -31,9 +32,10 @@ pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     once: IdempotencyKey,
+    trace: TraceContext,
     body: Json<Bulk>,
 ) -> Answer {
-    ingest(&app, &caller, &once, body).await
+    ingest(&app, &caller, &once, &trace, body).await
 }
 
 /// The same, at the address that other systems know
@@ -43,15 +45,22 @@ pub async fn post_as_known(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     once: IdempotencyKey,
+    trace: TraceContext,
     body: Json<Bulk>,
 ) -> Answer {
-    ingest(&app, &caller, &once, body).await
+    ingest(&app, &caller, &once, &trace, body).await
 }
 
-async fn ingest(app: &App, caller: &Principal, once: &IdempotencyKey, body: Json<Bulk>) -> Answer {
+async fn ingest(
+    app: &App,
+    caller: &Principal,
+    once: &IdempotencyKey,
+    trace: &TraceContext,
+    body: Json<Bulk>,
+) -> Answer {
     let (kind, items) = IngestRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
-        JsonResponse::ok(&take(app, caller, &Asked::Kind(&kind), items).await?)
+        JsonResponse::ok(&take(app, caller, &Asked::Kind(&kind), trace, items).await?)
     })
     .await
 }
@@ -66,6 +75,7 @@ pub async fn campaign(
     caller: Caller<Operate>,
     once: IdempotencyKey,
     Segments(id): Segments<String>,
+    trace: TraceContext,
     body: Json<Bulk>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -73,7 +83,7 @@ pub async fn campaign(
     let (trigger_id, items) = CampaignRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
         let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };
-        JsonResponse::ok(&take(app, caller, &asked, items).await?)
+        JsonResponse::ok(&take(app, caller, &asked, &trace, items).await?)
     })
     .await
 }
@@ -83,6 +93,7 @@ async fn take(
     app: &App,
     caller: &Principal,
     asked: &Asked<'_>,
+    trace: &TraceContext,
     items: Vec<batch::Item<IngestItem>>,
 ) -> Result<Ingested, Failure> {
     let now = app.engine.clock.now();
@@ -104,7 +115,9 @@ async fn take(
             Err(problem) => faults.push((index, problem)),
         }
     }
-    let outcomes = path::ingest(&app.engine, &app.surveys, asked, caller.by.units.as_deref(), &good).await?;
+    let outcomes =
+        path::ingest(&app.engine, &app.surveys, asked, trace.asked(), caller.by.units.as_deref(), &good)
+            .await?;
     let mut answer = Ingested { failed: faults.len() as u64, ..Ingested::default() };
     answer.items = outcomes.into_iter().map(|outcome| shape(outcome, &mut answer)).collect();
     for (index, problem) in faults {

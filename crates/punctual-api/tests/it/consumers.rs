@@ -1,6 +1,11 @@
 //! Consumers over the API: defined like channels, with their secrets kept, and with how they are.
 
-use punctual_channels::{AmqpAdapter, Guard, NatsAdapter, Trust, consumer_adapters};
+use std::{net::SocketAddr, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use punctual_channels::{
+    AmqpAdapter, Guard, NatsAdapter, Trust, WebhookAdapter, consumer_adapters, guard::Lookup,
+};
 use punctual_store::{
     Lane,
     consumers::{self, HealthRow},
@@ -13,6 +18,7 @@ use crate::client::Client;
 on_both! {
     a_consumer_is_defined_looked_at_and_removed with with_brokers;
     what_is_wrong_with_a_consumer_is_named with with_brokers;
+    t07_a_broker_that_would_be_refused_is_refused_when_it_is_saved with with_a_broker_inside;
     t12_a_consumer_s_secret_is_sealed_kept_and_never_shown with with_brokers;
     only_callers_without_a_limit_see_and_change_consumers with with_brokers;
     a_consumer_that_is_disconnected_for_long_needs_attention with with_brokers;
@@ -23,6 +29,42 @@ pub fn with_brokers(bed: TestBedBuilder) -> TestBedBuilder {
     bed.consumers(consumer_adapters(&guard, &trust))
         .adapter(NatsAdapter::new(guard.clone(), trust.clone()))
         .adapter(AmqpAdapter::new(guard, trust))
+}
+
+/// A name that leads into a network that is not allowed.
+struct Inside;
+
+impl Lookup for Inside {
+    fn lookup(&self, _host: String, port: u16) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![SocketAddr::from(([10, 1, 2, 3], port))])))
+    }
+}
+
+fn with_a_broker_inside(bed: TestBedBuilder) -> TestBedBuilder {
+    let (guard, trust) = (Guard::with_lookup(Default::default(), Arc::new(Inside)), Trust::platform());
+    bed.consumers(consumer_adapters(&guard, &trust))
+        .adapter(NatsAdapter::new(guard.clone(), trust.clone()))
+        .adapter(WebhookAdapter::new(guard, trust))
+}
+
+async fn t07_a_broker_that_would_be_refused_is_refused_when_it_is_saved(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let refused = client.put(ORDERS, orders()).await.expect(422);
+    let error = &refused["errors"][0];
+    assert_eq!((&error["pointer"], &error["code"]), (&json!("/settings/url"), &json!("url_forbidden")));
+    assert!(error["detail"].as_str().unwrap().contains("--outgoing-allow 10.1.2.3:4222"), "{error}");
+    let subscriber = json!({ "adapter": "webhook", "events": ["response-completed"],
+        "settings": { "url": "https://inside.example/in", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } });
+    let refused = client.put("/api/v1/subscribers/webhook:in", subscriber.clone()).await.expect(422);
+    assert_eq!(refused["errors"][0]["pointer"], "/settings/url", "{refused}");
+    // An import says the same, with its plan alone too.
+    let import = json!({ "plan": true, "definitions": {
+        "consumers": { "nats:orders": orders() }, "subscribers": { "webhook:in": subscriber } } });
+    let refused = client.post("/api/v1/definitions", import).await.expect(422);
+    let pointers: Vec<&Value> =
+        refused["errors"].as_array().unwrap().iter().map(|error| &error["pointer"]).collect();
+    assert_eq!(pointers.len(), 2, "{refused}");
+    assert_eq!(client.get("/api/v1/consumers").await.expect(200)["items"], json!([]), "nothing was stored");
 }
 
 const ORDERS: &str = "/api/v1/consumers/nats:orders";

@@ -50,7 +50,7 @@ pub fn with_providers(bed: TestBedBuilder) -> TestBedBuilder {
 
 /// A channel over each provider, to a port where nobody is: its key, its body, an address and one that is wrong, with
 /// the code of the refusal.
-fn every_provider() -> Vec<(&'static str, Value, &'static str, &'static str, &'static str)> {
+pub fn every_provider() -> Vec<(&'static str, Value, &'static str, &'static str, &'static str)> {
     const NOBODY: &str = "http://127.0.0.1:1";
     let sid = "AC0123456789abcdef0123456789abcdef";
     let hook = format!("{NOBODY}/hook/canary-hidden");

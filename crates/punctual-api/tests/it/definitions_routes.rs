@@ -8,6 +8,7 @@ use punctual_wire::definitions::DefinitionKind;
 const NO_DEFINITIONS: &[(&str, &str)] = &[
     ("/api/v1/blobs", "files of messages"),
     ("/api/v1/definitions", "this document"),
+    ("/api/v1/erasures", "what is done to a person's data"),
     ("/api/v1/events", "what happened"),
     ("/api/v1/keys", "credentials"),
     ("/api/v1/messages", "a message at a time"),

@@ -49,6 +49,8 @@ const ORDER: &[&str] = &[
     "createUser",
     "updateUser",
     "ingestSurveysTriggers",
+    "createErasure",
+    "exportPersonalData",
 ];
 
 /// What needs more than the test bed has: a link that somebody was sent, the adapter for mail, a master key of the server's own.

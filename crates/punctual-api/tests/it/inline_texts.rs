@@ -14,6 +14,7 @@ on_both! {
     the_texts_of_a_reminder_are_templates_and_values_stay_values;
     the_invitation_of_a_survey_is_a_template;
     the_subject_of_a_report_is_a_template;
+    the_texts_of_a_rule_are_templates_and_come_before_that_of_the_topic;
     a_text_that_is_no_template_is_refused_with_its_place_and_what_is_wrong;
     a_text_from_before_goes_on_as_it_is_and_does_not_stand_in_the_way;
     texts_of_a_request_are_literal_unless_values_are_given;
@@ -95,6 +96,58 @@ async fn the_subject_of_a_report_is_a_template(bed: TestBed) {
     let (subject, text, html) = last(&bed);
     assert!(subject.starts_with("Weekly deliveries of 20"), "{subject}");
     assert!(!text.is_empty() && html.is_some());
+}
+
+async fn the_texts_of_a_rule_are_templates_and_come_before_that_of_the_topic(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let ann = json!({ "name": "Ann", "email": "ann@b.example", "timeZone": "UTC" });
+    client.put("/api/v1/operations/people/ann", ann).await.expect(200);
+    let of_topic =
+        json!({ "defaultLocale": "en", "variants": { "en": { "subject": "Of the topic", "body": "T" } } });
+    client.put("/api/v1/templates/operations.event.start", of_topic).await.expect(200);
+    let message = json!({ "subject": "Soon: {{ title }}", "html": "<b>{{ title }}</b> {{ kind }}" });
+    let rule = json!({ "type": "relative", "anchor": "start", "offset": "-1h" });
+    // An organisation gives its texts to new events.
+    let choir = json!({ "name": "Choir", "rules": [{ "rule": rule, "message": message }] });
+    let kept = client.put("/api/v1/operations/organisations/choir", choir).await.expect(200);
+    assert_eq!(kept["rules"][0]["message"], message);
+    let made = async |title: &str| {
+        let body = json!({ "title": title, "startDate": bed.after(7_200).to_string(), "creator": "ann", "organisation": "choir" });
+        let made = client.post("/api/v1/operations/events", body).await.expect(201);
+        assert_eq!(made["rules"][0]["message"], message, "{made}");
+        (made["id"].clone(), made["rules"][0]["id"].as_str().unwrap().to_owned())
+    };
+    let title = "{{ 7*7 }} <i>";
+    let (event, rule_id) = made(title).await;
+    client.advance("70m").await;
+    let (subject, body, html) = last(&bed);
+    assert_eq!(subject, format!("Soon: {title}"), "a value never becomes a template");
+    assert!(body.starts_with(&format!("{title} starts ")), "what is left out is said as usual: {body}");
+    assert_eq!(html.as_deref(), Some("<b>{{ 7*7 }} &lt;i&gt;</b> start"));
+    // What is wrong is refused with its place, and nothing is stored.
+    let path = format!("/api/v1/operations/rules/{rule_id}");
+    let bad = json!({ "subject": "{{ titel }}", "body": "B" });
+    let refused =
+        client.patch(&path, json!({ "message": bad })).await.refused(422, "template_unknown_variable");
+    assert_eq!(named(&refused), [("/message/subject", "template_unknown_variable")]);
+    let new = json!({ "subjectType": "event", "subjectId": event, "message": { "body": "{{" },
+        "rule": { "type": "relative", "anchor": "start", "offset": "+1h" } });
+    let refused = client.post("/api/v1/operations/rules", new).await.refused(422, "template_syntax");
+    assert_eq!(named(&refused), [("/message/body", "template_syntax")]);
+    let wrong = json!({ "name": "Choir", "rules": [{ "rule": rule, "message": bad }] });
+    let refused = client
+        .put("/api/v1/operations/organisations/choir", wrong)
+        .await
+        .refused(422, "template_unknown_variable");
+    assert_eq!(named(&refused), [("/rules/0/message/subject", "template_unknown_variable")]);
+    assert_eq!(client.get(&path).await.expect(200)["message"], message);
+    // Without texts of its own the topic's template is used.
+    let (_, rule_id) = made("Plain").await;
+    let path = format!("/api/v1/operations/rules/{rule_id}");
+    let changed = client.patch(&path, json!({ "message": null })).await.expect(200);
+    assert!(changed.get("message").is_none(), "{changed}");
+    client.advance("70m").await;
+    assert_eq!(last(&bed).0, "Of the topic");
 }
 
 async fn a_text_that_is_no_template_is_refused_with_its_place_and_what_is_wrong(bed: TestBed) {

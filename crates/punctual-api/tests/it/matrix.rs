@@ -42,10 +42,10 @@ fn address() -> String {
 }
 
 /// What stands for a placeholder of a path, by the segment before it: of the other unit, and of nobody.
-type Places = BTreeMap<&'static str, (String, String)>;
+pub type Places = BTreeMap<&'static str, (String, String)>;
 
 /// Makes one of everything for `de`, and returns where it is.
-async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
+pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     let unit = json!({ "name": WORD, "timeZone": "Europe/Berlin" });
     client.put("/api/v1/business-units/de", unit).await.expect(200);
     let de = client.new_key(&["operate", "author", "ingest", "read"], Some(&["de"])).await;
@@ -102,6 +102,8 @@ async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     de.put(&rollout, json!({ "stage": 0 })).await.expect(200);
     let user = json!({ "email": address(), "name": WORD, "role": "admin", "businessUnits": ["de"] });
     let user = client.post("/api/v1/users", user).await.expect(201);
+    let admin = client.new_key(&["admin"], Some(&["de"])).await;
+    let erasure = admin.post("/api/v1/erasures", json!({ "address": "nobody@de.example" })).await.expect(201);
     let outbox = de.get("/api/v1/outbox-events").await.expect(200)["items"][0]["id"].to_string();
     bed.leaves_open("much of it is to come");
 
@@ -139,6 +141,7 @@ async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
         ("{type}/{id}", both("de-source".into(), none())),
         ("surveys/{id}", both(survey, number())),
         ("users/{id}", both(id(&user["id"]), uuid())),
+        ("erasures/{id}", both(id(&erasure["id"]), uuid())),
         ("instances/{publicId}", both(public_id, uuid())),
         // What is not a unit's: there is nothing to tell apart.
         ("channels/{key}", both("memory:default".into(), "memory:default".into())),
@@ -223,6 +226,10 @@ fn bodies(places: &Places) -> BTreeMap<String, Vec<Value>> {
     );
     put("put /api/v1/surveys/{id}", json!({ "name": "x", "schema": csi_gr() }));
     put("post /api/v1/inbox/read", json!({}));
+    for who in [json!({ "address": address() }), json!({ "person": "de-person" })] {
+        put("post /api/v1/erasures", who.clone());
+        put("post /api/v1/personal-data/export", who);
+    }
     let items = json!([{ "id": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6099", "list": "de-list", "subject": "S", "body": "B" }]);
     put("post /api/v1/sites/{site}/notifications", json!({ "items": items }));
     bodies

@@ -320,7 +320,7 @@ async fn another_business_unit_sees_nothing(bed: TestBed) {
     de.patch(&event, json!({ "title": "x" })).await.refused(404, "not_found");
     de.patch(&rule, json!({ "active": false })).await.refused(404, "not_found");
     de.post(&format!("{rule}/repair"), json!({})).await.refused(404, "not_found");
-    de.put("/api/v1/operations/people/cat", json!({ "name": "Mine" })).await.refused(404, "not_found");
+    de.put("/api/v1/operations/people/cat", json!({ "name": "Mine" })).await.refused(409, "id_reused");
     let add = json!({ "subjectType": "event", "subjectId": made["id"], "rule": { "type": "relative", "anchor": "start", "offset": "-1h" } });
     de.post("/api/v1/operations/rules", add).await.refused(404, "not_found");
     de.post("/api/v1/operations/feeds", json!({ "organisation": "choir" })).await.refused(404, "not_found");

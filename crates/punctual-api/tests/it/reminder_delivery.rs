@@ -38,7 +38,7 @@ async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: TestBed) {
         sequence: None,
         occurred_at: bed.now(),
     };
-    sources::put(&mut tx.conn(), bed.now(), &[silently]).await.unwrap();
+    sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &[silently]).await.unwrap();
     tx.commit().await.unwrap();
     client.advance("13d").await;
     let row = bed.work(&format!("reminder:{id}:document:1:first-aid-expiry:2026-06-01:7")).await;

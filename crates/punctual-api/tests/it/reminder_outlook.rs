@@ -6,6 +6,9 @@ use serde_json::json;
 use crate::{
     client::Client,
     reminders::{document, first_aid, setting, tell, unit},
+    report_ownership::at_stage,
+    reports::{subscribe, weekly},
+    surveys::{csi_gr, instance, published, visit},
 };
 
 on_both! {
@@ -13,6 +16,7 @@ on_both! {
     the_same_day_has_the_same_entries_whatever_is_asked_for;
     why_tells_the_whole_story;
     what_is_planned_is_counted_by_what_asked_for_it;
+    what_sends_nothing_is_no_message_of_the_forecast;
 }
 
 async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
@@ -173,4 +177,30 @@ async fn what_is_planned_is_counted_by_what_asked_for_it(bed: TestBed) {
         assert!(told.text.contains(line), "{line} in {}", told.text);
     }
     bed.leaves_open("what is planned");
+}
+
+/// A link that runs out and a report that the old scheduler still makes are ahead, and are no messages.
+async fn what_sends_nothing_is_no_message_of_the_forecast(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let mut schema = csi_gr();
+    schema["triggers"][0]["schedule"] = json!({ "initialDelay": "0d", "reminders": [] });
+    published(&client, schema).await;
+    instance(&client, visit("1")).await;
+    bed.tick().await;
+    let guid = subscribe(&client, weekly(|_| {})).await;
+    at_stage(&client, &guid, 1).await;
+    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-08-01").await.expect(200);
+    let mut kinds = std::collections::BTreeMap::<String, u64>::new();
+    for day in ahead["days"].as_array().unwrap() {
+        let items = day["items"].as_array().unwrap();
+        let messages =
+            items.iter().filter(|item| ["message", "run"].contains(&item["kind"].as_str().unwrap()));
+        assert_eq!(day["count"], messages.count(), "{day}");
+        for item in items {
+            *kinds.entry(item["kind"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    assert!(kinds.contains_key("expiry") && kinds.contains_key("shadow"), "{kinds:?} {ahead}");
+    assert!(!kinds.contains_key("message"), "{ahead}");
+    bed.leaves_open("what lies ahead");
 }

@@ -33,7 +33,7 @@ async fn silently(bed: &TestBed, id: &str, expires_on: &str) {
         occurred_at: bed.now(),
     };
     let mut tx = bed.begin().await;
-    sources::put(&mut tx.conn(), bed.now(), &[change]).await.unwrap();
+    sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &[change]).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -63,7 +63,7 @@ async fn a_subscription_is_made_read_changed_and_removed(bed: TestBed) {
     assert_eq!(client.get(REPORT).await.expect(200)["items"].as_array().unwrap().len(), 2);
     client.delete(&path).await.expect(204);
     client.delete(&path).await.refused(404, "not_found");
-    client.put(&path, weekly(|_| {})).await.refused(404, "not_found");
+    client.put(&path, weekly(|_| {})).await.refused(409, "id_reused");
 }
 
 async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: TestBed) {

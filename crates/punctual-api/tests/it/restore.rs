@@ -34,7 +34,7 @@ async fn r03_what_was_due_at_a_restore_waits_for_a_person(bed: TestBed) {
     bed.tick().await;
     assert!(bed.sent().is_empty(), "nothing is sent by itself");
     let last = client.get("/api/v1/restore").await.expect(200)["last"].clone();
-    assert_eq!(last["waiting"], json!({ "work": 1, "notifications": 1 }));
+    assert_eq!(last["waiting"], json!({ "work": 1, "notifications": 1, "owed": 0 }));
     let attention = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(attention["counts"]["restore"], 1);
     let entry = attention["items"].as_array().unwrap().iter().find(|item| item["kind"] == "restore").unwrap();
@@ -45,8 +45,8 @@ async fn r03_what_was_due_at_a_restore_waits_for_a_person(bed: TestBed) {
     client.post("/api/v1/restore/release", json!({ "all": true })).await.refused(422, "unknown_field");
     let done =
         client.post("/api/v1/restore/release", json!({ "reason": "asked the receivers" })).await.expect(200);
-    let none = json!({ "work": 0, "notifications": 0 });
-    assert_eq!(done, json!({ "work": 1, "notifications": 1, "remaining": none }));
+    let none = json!({ "work": 0, "notifications": 0, "owed": 0 });
+    assert_eq!(done, json!({ "work": 1, "notifications": 1, "owed": 0, "remaining": none }));
     bed.run_for(10).await;
     let mut sent = bed.sent_to();
     sent.sort_unstable();

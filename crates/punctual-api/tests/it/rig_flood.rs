@@ -21,6 +21,8 @@ const ADDRESSES: usize = 4;
 /// The longest that a probe may take at full scale, and the least share of the rate that stays.
 const LONGEST: Duration = Duration::from_millis(100);
 const SHARE: f64 = 0.9;
+/// The longest that a probe may take beside other tests: one that waits for a slow client waits for ever.
+const LONGEST_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 
 #[test]
 fn rig_flood_slow_clients_delay_no_probe_and_no_due_row() {
@@ -53,8 +55,10 @@ fn rig_flood_slow_clients_delay_no_probe_and_no_due_row() {
              {during:.0} due rows/s, {normal:.0} without, {:.0} %",
             100.0 * during / normal
         );
-        if scale(0, 1) == 1 {
-            assert!(alone < LONGEST && beside < LONGEST, "{alone:?}, {beside:?}");
+        let is_full = scale(0, 1) == 1;
+        let longest = if is_full { LONGEST } else { LONGEST_BESIDE_OTHERS };
+        assert!(alone < longest && beside < longest, "{alone:?}, {beside:?}");
+        if is_full {
             assert!(during > SHARE * normal, "{during} of {normal}");
         }
     });

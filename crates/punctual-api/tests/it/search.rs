@@ -15,6 +15,7 @@ on_both! {
     an_address_is_found_in_every_message_to_it;
     a_search_sees_what_its_caller_may_see;
     what_is_typed_is_never_a_wildcard;
+    case_is_of_no_account_in_any_part_and_any_language;
 }
 
 const TITLE: &str = "First aid certificate, document 103: 7 days before 20 Jun";
@@ -154,4 +155,27 @@ async fn what_is_typed_is_never_a_wildcard(bed: TestBed) {
     for none in ["1%25sure", "_", "%5C"] {
         assert_eq!(titles_of(&client, none).await, [""; 0], "{none}");
     }
+}
+
+async fn case_is_of_no_account_in_any_part_and_any_language(bed: TestBed) {
+    bed.leaves_open("only what is found matters");
+    let client = Client::new(&bed).await;
+    let notification =
+        json!({ "targets": ["x"], "channel": "memory:default", "subject": "Ölstand", "body": "B" });
+    client.post("/api/v1/notifications", notification).await.expect(201);
+    let schedule = json!({ "key": "Ölwechsel", "topic": "t", "runAt": bed.after(3_600).to_string() });
+    client.post("/api/v1/schedules", schedule).await.expect(201);
+    client.put("/api/v1/sources/pump/7", json!({ "state": { "name": "Ölpumpe" } })).await.expect(200);
+    let person = json!({ "name": "Ölf", "email": "ÖLF@b.example" });
+    client.put("/api/v1/operations/people/o", person).await.expect(200);
+    client.put("/api/v1/lists/%C3%96ler", json!({ "type": "memory", "targets": [] })).await.expect(200);
+    client.advance("1s").await;
+    let kinds = async |query: &str| {
+        let found = client.get(&format!("/api/v1/search?q={query}")).await.expect(200);
+        let items = found["items"].as_array().unwrap().iter();
+        items.map(|hit| hit["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (lower, upper) = (kinds("%C3%B6l").await, kinds("%C3%96L").await);
+    assert_eq!(lower, upper);
+    assert_eq!(lower.len(), 5, "one of each part: {lower:?}");
 }

@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
+use punctual_channels::{AllowList, Captured, Guard, Trust, adapters, consumer_adapters};
 use punctual_engine::references::{NO_SECRETS_DIR, SecretSource};
-use punctual_model::{Secret, SecretReference};
+use punctual_model::{Secret, SecretReference, Setting, SettingKind};
 use punctual_store::{
     channels::{self, ChannelRow},
     subscribers,
 };
-use punctual_testkit::{TestBed, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, on_both};
+use punctual_wire::definitions::DefinitionKind;
 use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
-    definitions::{with_providers, with_smtp},
+    consumers::with_brokers,
+    definitions::{every_provider, with_providers, with_smtp},
 };
 
 on_both! {
@@ -24,6 +27,7 @@ on_both! {
     t12_old_references_work_for_one_start with with_smtp;
     t12_a_definition_that_is_saved_has_no_old_reference with with_smtp;
     t12_a_changed_destination_asks_for_the_secret_again with with_providers;
+    t12_every_destination_of_every_kind_asks_for_its_secret_again with with_everything;
 }
 
 /// A machine with the file `smtp`, the variable `PUNCTUAL_SECRET_SMTP`, and what an earlier version read beside them.
@@ -274,4 +278,106 @@ async fn t12_a_changed_destination_asks_for_the_secret_again(bed: TestBed) {
     assert_eq!(Reply::pointers(&problem), ["/settings/secret"]);
     assert_eq!(client.get(path).await.expect(200)["settings"]["url"], "https://bi.example.org/in");
     client.put(path, hook("https://bi.example.org/other", signing)).await.expect(200);
+}
+
+fn with_everything(bed: TestBedBuilder) -> TestBedBuilder {
+    with_brokers(with_providers(bed))
+}
+
+/// What has secrets, one for each adapter: where it is put, and its body with all secrets that it wants.
+fn with_secrets(kind: DefinitionKind) -> Vec<(String, Value)> {
+    let broker = |url: &str, more: Value| {
+        let mut settings = json!({ "url": url, "username": "u", "password": "canary-hidden" });
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        settings
+    };
+    let nats = broker("tls://nats.example.com", json!({ "subject": "a" }));
+    let orders = json!({ "stream": "ORDERS", "deadLetterSubject": "orders.refused" });
+    let body = |adapter: &str, settings: Value| json!({ "adapter": adapter, "settings": settings });
+    match kind {
+        DefinitionKind::Channel => {
+            let providers = every_provider().into_iter().map(|(key, body, ..)| (key, body));
+            let hook = json!({ "url": "https://bi.example.org/in", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" });
+            let brokers = [("nats:a", body("nats", nats)), ("webhook:a", body("webhook", hook))];
+            providers.chain(brokers).map(|(key, body)| (format!("/api/v1/channels/{key}"), body)).collect()
+        }
+        DefinitionKind::Subscriber => {
+            let mut body = body("nats", nats);
+            body["events"] = json!(["response-completed"]);
+            vec![("/api/v1/subscribers/nats:bi".to_owned(), body)]
+        }
+        DefinitionKind::Consumer => {
+            let settings = broker("tls://nats.example.com", orders);
+            vec![("/api/v1/consumers/nats:orders".to_owned(), body("nats", settings))]
+        }
+        // They have no secrets. The single sign-on is no definition; it has the same rule, tested on its page.
+        DefinitionKind::BusinessUnit
+        | DefinitionKind::Template
+        | DefinitionKind::List
+        | DefinitionKind::DeliveryPolicy
+        | DefinitionKind::Organisation
+        | DefinitionKind::Person
+        | DefinitionKind::ReminderSetting
+        | DefinitionKind::Survey
+        | DefinitionKind::ReportSubscription
+        | DefinitionKind::Site => Vec::new(),
+    }
+}
+
+/// The settings of an adapter, and which of them say where its secrets are sent.
+fn described(kind: DefinitionKind, name: &str) -> (&'static [Setting], &'static [&'static str]) {
+    let (guard, trust) = (Guard::new(AllowList::default()), Trust::platform());
+    if kind == DefinitionKind::Consumer {
+        let all = consumer_adapters(&guard, &trust);
+        let one = all.iter().find(|one| one.name() == name).unwrap();
+        return (one.about().settings, one.destination_fields());
+    }
+    let all = adapters(&guard, &trust, &Captured::new());
+    let one = all.iter().find(|one| one.name() == name).unwrap();
+    (one.about().settings, one.destination_fields())
+}
+
+async fn t12_every_destination_of_every_kind_asks_for_its_secret_again(bed: TestBed) {
+    on_a_machine(&bed);
+    let client = Client::new(&bed).await;
+    let mut tried = 0;
+    for kind in DefinitionKind::ALL {
+        for (path, body) in with_secrets(*kind) {
+            client.put(&path, body.clone()).await.expect(200);
+            let before = client.get(&path).await.expect(200);
+            let (settings, destinations) = described(*kind, body["adapter"].as_str().unwrap());
+            let secrets: Vec<&str> = settings
+                .iter()
+                .filter(|one| one.is_secret && !body["settings"][one.name].is_null())
+                .map(|one| one.name)
+                .collect();
+            assert!(!secrets.is_empty(), "{path}");
+            for setting in settings.iter().filter(|one| destinations.contains(&one.name)) {
+                // An address that is a secret itself is the destination: whoever gives another gives the secret.
+                let asked: Vec<&str> = secrets.iter().copied().filter(|one| *one != setting.name).collect();
+                if asked.is_empty() {
+                    continue;
+                }
+                let mut moved = body.clone();
+                let fields = moved["settings"].as_object_mut().unwrap();
+                asked.iter().for_each(|secret| drop(fields.remove(*secret)));
+                fields.insert(setting.name.to_owned(), elsewhere(setting));
+                let problem = client.put(&path, moved).await.refused(422, "secret_required");
+                let expected: Vec<String> = asked.iter().map(|one| format!("/settings/{one}")).collect();
+                assert_eq!(Reply::pointers(&problem), expected, "{path} {}", setting.name);
+                tried += 1;
+            }
+            assert_eq!(client.get(&path).await.expect(200), before, "{path}: nothing was stored");
+        }
+    }
+    assert!(tried > 12, "{tried}");
+}
+
+/// Another value than any that is stored here.
+fn elsewhere(setting: &Setting) -> Value {
+    match setting.kind {
+        SettingKind::Number { most, .. } => json!(most),
+        SettingKind::Choice(words) => json!(words[0].0),
+        _ => json!("https://elsewhere.example.org/"),
+    }
 }

@@ -205,7 +205,9 @@ async fn a_source_with_a_time_of_a_broken_clock_can_be_changed_again(bed: TestBe
         occurred_at: "2199-01-01T00:00:00Z".parse().unwrap(),
     };
     let mut tx = bed.begin().await;
-    punctual_store::sources::put(&mut tx.conn(), bed.now(), &[change]).await.unwrap();
+    punctual_store::sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &[change])
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     let told = client.put(path, json!({ "state": { "a": 1 } })).await.expect(200);
     assert_eq!((&told["outcome"], &told["state"]), (&json!("accepted"), &json!({ "a": 1 })));

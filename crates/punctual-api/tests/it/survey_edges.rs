@@ -1,7 +1,10 @@
 //! Edges of surveys: what was sent after the answer, links that stayed open for ever, and messages that arrived late.
 
+use std::sync::{Arc, Mutex};
+
 use punctual_channels::Misbehaviour;
-use punctual_testkit::{TestBed, on_both};
+use punctual_model::SendOutcome;
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,6 +28,7 @@ on_both! {
     a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise;
     s1_116_publishing_a_changed_recipe_warns_that_everybody_is_asked_again;
     s1_116_a_republished_survey_recognises_events_of_before;
+    s1_119_a_channel_with_templates_of_its_own_gets_language_and_values;
 }
 
 fn public(client: &Client) -> Client {
@@ -356,4 +360,34 @@ async fn s1_116_a_republished_survey_recognises_events_of_before(bed: TestBed) {
     assert_eq!((&again["created"], &again["skipped"]), (&json!(1), &json!(1)), "{again}");
     assert_eq!(again["items"][0]["instances"][0]["publicId"], json!(first));
     bed.leaves_open("messages are planned");
+}
+
+async fn s1_119_a_channel_with_templates_of_its_own_gets_language_and_values(bed: TestBed) {
+    type Got = Vec<(Option<String>, Option<Value>)>;
+    let got: Arc<Mutex<Got>> = Arc::default();
+    let seen = got.clone();
+    let relay = Scripted::new("relay", move |message| {
+        seen.lock().unwrap().push((message.locale, message.type_data));
+        SendOutcome::Delivered { provider_id: "1".into() }
+    });
+    let bed = bed.with(|bed| bed.adapter(relay));
+    let client = Client::new(&bed).await;
+    let survey = published(&client, csi_gr()).await;
+    for channel in ["whatsapp:default", "sms:default"] {
+        bed.channel(channel, "relay").await;
+        let mut schema = csi_gr();
+        schema["triggers"][0]["channel"] = json!(channel);
+        let path = format!("/api/v1/surveys/{survey}");
+        client.put(&path, json!({ "name": "E2E CSI-GR", "schema": schema })).await.expect(200);
+        client.post(&format!("{path}/publish"), json!({})).await.expect(200);
+        let id = instance(&client, visit(channel)).await;
+        bed.tick().await;
+        let (locale, values) = got.lock().unwrap().pop().unwrap_or_else(|| panic!("{channel}"));
+        assert_eq!(locale.as_deref(), Some("ar"), "{channel}");
+        let values = values.unwrap_or_else(|| panic!("{channel}: no values"));
+        assert_eq!(values["candidateMetadata"]["CustomerName"], "Kadhem Owaid", "{channel}: {values}");
+        assert_eq!((&values["publicId"], &values["attemptNumber"]), (&json!(id), &json!(1)), "{values}");
+        assert!(values["surveyUrl"].as_str().unwrap().contains(&id), "{channel}: {values}");
+    }
+    bed.leaves_open("the reminders");
 }

@@ -110,25 +110,26 @@ async fn nothing_of_others_can_be_taken_over(bed: TestBed) {
     let theirs = client.new_key(&EVERYTHING, Some(&["de"])).await;
     let schedule = |at: &str| json!({ "topic": "t", "runAt": at, "key": "k" });
     let first = ours.post("/api/v1/schedules", schedule("2026-05-14T06:00:00Z")).await.expect(201);
-    theirs.post("/api/v1/schedules", schedule("2026-05-15T06:00:00Z")).await.refused(404, "not_found");
-    theirs
-        .post("/api/v1/schedules", json!([schedule("2026-05-15T06:00:00Z")]))
-        .await
-        .refused(404, "not_found");
+    theirs.post("/api/v1/schedules", schedule("2026-05-15T06:00:00Z")).await.refused(409, "id_reused");
+    let own = json!({ "topic": "t", "runAt": "2026-05-14T06:30:00Z", "key": "own" });
+    let batch = json!([schedule("2026-05-15T06:00:00Z"), own]);
+    let batch = theirs.post("/api/v1/schedules", batch).await.expect(200);
+    assert_eq!(batch["items"][0]["error"]["code"], "id_reused");
+    assert_eq!(batch["items"][1]["outcome"], "created", "a name that is taken refuses its own item alone");
     let row = client.get(&format!("/api/v1/work/{}", first["id"])).await.expect(200);
     assert_eq!((&row["dueAt"], &row["onHold"]), (&json!("2026-05-14T06:00:00Z"), &json!(false)));
     ours.put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["1"] })).await.expect(200);
     theirs
         .put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["2"] }))
         .await
-        .refused(404, "not_found");
+        .refused(409, "id_reused");
     ours.put("/api/v1/sources/document/1", json!({ "state": { "n": 1 } })).await.expect(200);
-    theirs.put("/api/v1/sources/document/1", json!({ "state": { "n": 2 } })).await.refused(404, "not_found");
+    theirs.put("/api/v1/sources/document/1", json!({ "state": { "n": 2 } })).await.refused(409, "id_reused");
     let bulk = json!({ "items": [{ "type": "document", "id": "1" }, { "type": "document", "id": "2" }] });
     let bulk = theirs.post("/api/v1/sources", bulk).await.expect(200);
     assert_eq!(
         (&bulk["items"][0]["error"]["code"], &bulk["items"][1]["outcome"]),
-        (&json!("not_found"), &json!("accepted"))
+        (&json!("id_reused"), &json!("accepted"))
     );
     assert_eq!(ours.get("/api/v1/lists/ops").await.expect(200)["targets"], json!(["1"]));
     assert_eq!(ours.get("/api/v1/sources/document/1").await.expect(200)["state"], json!({ "n": 1 }));
@@ -249,8 +250,8 @@ async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits
         limited.delete(path).await.refused(403, "scope_missing");
         client.get(path).await.expect(200);
     }
-    // Another unit's definition is not there, as one that never was.
-    limited.put("/api/v1/lists/theirs", list).await.refused(404, "not_found");
+    // Another unit's definition is not there, as one that never was; only its name cannot be had.
+    limited.put("/api/v1/lists/theirs", list).await.refused(409, "id_reused");
     limited.delete("/api/v1/lists/theirs").await.refused(404, "not_found");
     limited.delete("/api/v1/lists/none").await.refused(404, "not_found");
 }

@@ -96,6 +96,13 @@ impl<B: Broker> Adapter for BrokerAdapter<B> {
         self.read(settings).err().unwrap_or_default()
     }
 
+    fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        Box::pin(async move {
+            let Ok((_, place, _)) = self.read(settings) else { return Vec::new() };
+            place.faults().await
+        })
+    }
+
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
         let (broker, place, timeout) = self.read(settings).map_err(first)?;
         Ok(Arc::new(BrokerChannel {
@@ -173,7 +180,7 @@ impl Reader<'_> {
         match guard.check_broker_url(text, schemes) {
             Ok(url) => Some(url),
             Err(fault) => {
-                self.fault("url", fault.code, fault.detail);
+                self.fault("url", fault.code, fault.for_admins());
                 None
             }
         }

@@ -17,12 +17,10 @@ use lapin::{
     types::{AMQPValue, FieldTable},
     uri::AMQPUri,
 };
-use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, ReasonCode, Received, Setting, Settled};
+use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, ReasonCode, Received, Settled};
 use tokio_util::sync::DropGuard;
 
-use super::{
-    BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places,
-};
+use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
 use crate::{
     amqp::{
         PERSISTENT,
@@ -30,7 +28,7 @@ use crate::{
         connect, uri,
     },
     broker::{AMQP_SCHEMES, Failure, Place},
-    brokers::{PASSWORD, USERNAME},
+    brokers,
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -42,25 +40,6 @@ pub type AmqpConsumer = SourceAdapter<AmqpQueue>;
 /// While messages come without a pause, the broker is asked this seldom how many are left.
 const LAG_EVERY: u32 = 20;
 
-static ABOUT: AboutAdapter = AboutAdapter {
-    title: "AMQP 0.9.1",
-    purpose: "takes events from a queue of RabbitMQ",
-    types: &["amqp"],
-    settings: &[
-        Setting::url("url", "URL", "the broker, such as amqps://rabbit.example.com/vhost").required(),
-        Setting::text("queue", "Queue", "where events are, such as orders").required(),
-        Setting::text(
-            "deadLetterQueue",
-            "Dead letters",
-            "where what is refused goes, such as orders-refused",
-        )
-        .required(),
-        BATCH_SETTING,
-        USERNAME,
-        PASSWORD,
-    ],
-};
-
 /// What to read at a broker, and as whom.
 pub struct AmqpQueue {
     uri: AMQPUri,
@@ -71,7 +50,7 @@ pub struct AmqpQueue {
 
 impl Source for AmqpQueue {
     const NAME: &'static str = "amqp";
-    const ABOUT: &'static AboutAdapter = &ABOUT;
+    const ABOUT: &'static AboutAdapter = &brokers::consumers::AMQP;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {

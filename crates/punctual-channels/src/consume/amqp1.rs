@@ -18,21 +18,17 @@ use fe2o3_amqp::{
 };
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{
-    AboutAdapter, DeadLetter, Feed, FeedFault, Received, Secret, Setting, Settled, adapter_settings::Section,
-};
+use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, Received, Secret, Settled};
 use tokio_util::sync::DropGuard;
 
-use super::{
-    BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places,
-};
+use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason, two_places};
 use crate::{
     amqp1::{
         IDLE,
         classify::{disposition, not_attached, not_let_in, not_received, refused},
     },
     broker::{AMQP_SCHEMES, Failure, Place, stream},
-    brokers::{PASSWORD, USERNAME},
+    brokers,
     guard::{CheckedUrl, Scheme},
     settings::Reader,
     trust::Trust,
@@ -40,27 +36,6 @@ use crate::{
 
 /// The adapter `amqp1`.
 pub type Amqp1Consumer = SourceAdapter<Amqp1Address>;
-
-static ABOUT: AboutAdapter = AboutAdapter {
-    title: "AMQP 1.0",
-    purpose: "takes events from Azure Service Bus, ActiveMQ and others",
-    types: &["amqp1"],
-    settings: &[
-        Setting::url("url", "URL", "the broker, such as amqps://bus.servicebus.windows.net").required(),
-        Setting::text("address", "Address", "where events are, such as orders").required(),
-        Setting::text(
-            "deadLetterAddress",
-            "Dead letters",
-            "where what is refused goes, such as orders-refused",
-        )
-        .required(),
-        Setting::text("virtualHost", "Virtual host", "the virtual host, as RabbitMQ has them")
-            .section(Section::Advanced),
-        BATCH_SETTING,
-        USERNAME,
-        PASSWORD,
-    ],
-};
 
 /// What to read at a broker, and as whom.
 pub struct Amqp1Address {
@@ -73,7 +48,7 @@ pub struct Amqp1Address {
 
 impl Source for Amqp1Address {
     const NAME: &'static str = "amqp1";
-    const ABOUT: &'static AboutAdapter = &ABOUT;
+    const ABOUT: &'static AboutAdapter = &brokers::consumers::AMQP1;
     const SCHEMES: &'static [Scheme] = AMQP_SCHEMES;
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {

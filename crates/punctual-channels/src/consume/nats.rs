@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use async_nats::{Client, HeaderMap, Message, Request, Subscriber, connection::State};
 use futures_util::{StreamExt, future::BoxFuture};
-use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, Received, Setting, Settled};
+use punctual_model::{AboutAdapter, DeadLetter, Feed, FeedFault, Received, Settled};
 use serde_json::json;
 
-use super::{BATCH_SETTING, LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason};
+use super::{LINGER, STRUCTURED, Source, SourceAdapter, answered, attributes, fault, reason};
 use crate::{
     broker::{Broker, Failure, Place},
-    brokers::{CREDENTIALS, NKEY_SEED, PASSWORD, TOKEN, USERNAME},
+    brokers::{self, consumers::DURABLE},
     guard::{CheckedUrl, Scheme},
     nats::{Login, Nats, ack, connect, login, subject_fault},
     settings::Reader,
@@ -27,38 +27,8 @@ use position::Position;
 /// The adapter `nats`.
 pub type NatsConsumer = SourceAdapter<NatsStream>;
 
-/// What the durable consumer is called, unless the settings say another name.
-const DURABLE: &str = "punctual";
 /// How much longer than the server we wait for its word that a request has ended.
 const GRACE: Duration = Duration::from_secs(2);
-
-static ABOUT: AboutAdapter = AboutAdapter {
-    title: "NATS JetStream",
-    purpose: "takes events from a stream",
-    types: &["nats"],
-    settings: &[
-        Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
-        Setting::text("stream", "Stream", "the stream with the events, such as ORDERS").required(),
-        Setting::text("durable", "Durable consumer", "its name at the server").usually(DURABLE),
-        Setting::text(
-            "subject",
-            "Subject",
-            "which messages of the stream are meant; all of them where it is missing",
-        ),
-        Setting::text(
-            "deadLetterSubject",
-            "Dead letters",
-            "where messages that are refused go, such as orders.refused; a stream keeps it",
-        )
-        .required(),
-        BATCH_SETTING,
-        USERNAME,
-        PASSWORD,
-        TOKEN,
-        NKEY_SEED,
-        CREDENTIALS,
-    ],
-};
 
 /// What to read at a server, and as whom.
 pub struct NatsStream {
@@ -80,7 +50,7 @@ fn name_fault(name: &str) -> Option<&'static str> {
 
 impl Source for NatsStream {
     const NAME: &'static str = "nats";
-    const ABOUT: &'static AboutAdapter = &ABOUT;
+    const ABOUT: &'static AboutAdapter = &brokers::consumers::NATS;
     const SCHEMES: &'static [Scheme] = Nats::SCHEMES;
 
     fn read(reader: &mut Reader<'_>, _url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {

@@ -7,11 +7,12 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use punctual_model::SettingsFault;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::{
-    AllowList, CheckedUrl, Refused, Scheme, UrlFault, check_broker_url, check_ip, check_provider_url,
-    check_url,
+    AllowList, CheckedUrl, Refused, Scheme, UrlFault, allowing, check_broker_url, check_ip,
+    check_provider_url, check_url, ranges, url::FORBIDDEN,
 };
 
 /// Where addresses of names come from.
@@ -69,16 +70,34 @@ impl Guard {
         check_broker_url(text, schemes, &self.allow)
     }
 
-    /// The first address of a host that is refused, where none of its addresses may be connected to. A name that cannot be
-    /// looked up now may be there later, and is not refused.
-    pub async fn refused(&self, host: &str, port: u16) -> Option<IpAddr> {
+    /// What is wrong with a setting whose host would never be called, and what would allow it. One address that may be connected to
+    /// is enough; a name that cannot be looked up now may be there later.
+    pub async fn destination_fault(
+        &self,
+        setting: &str,
+        host: &str,
+        port: u16,
+        listed_only: bool,
+    ) -> Option<SettingsFault> {
         let answers = match host.parse::<IpAddr>() {
             Ok(ip) => vec![SocketAddr::new(ip, port)],
             Err(_) => self.lookup.lookup(host.to_owned(), port).await.unwrap_or_default(),
         };
-        let is_refused = |answer: &&SocketAddr| check_ip(answer.ip(), port, &self.allow).is_err();
-        let refused = answers.iter().find(is_refused).map(SocketAddr::ip)?;
-        answers.iter().all(|answer| is_refused(&answer)).then_some(refused)
+        let first = answers.first()?.ip();
+        if answers.iter().any(|answer| self.may_connect(answer.ip(), port, listed_only)) {
+            return None;
+        }
+        let why = if ranges::is_public(first) {
+            "which is called without encryption or at this port only where it is allowed"
+        } else {
+            "a network that is not called unless it is allowed"
+        };
+        let detail = format!("`{host}` leads to {first}, {why}: start with `{}`", allowing(first, port));
+        Some(SettingsFault { pointer: format!("/{setting}"), code: FORBIDDEN, detail })
+    }
+
+    fn may_connect(&self, ip: IpAddr, port: u16, listed_only: bool) -> bool {
+        check_ip(ip, port, &self.allow).is_ok() && (!listed_only || self.allow.allows(ip, port))
     }
 
     /// The addresses of a host that may be connected to; never empty.
@@ -103,10 +122,7 @@ impl Guard {
         let allowed: Vec<SocketAddr> = answers
             .into_iter()
             .map(|answer| SocketAddr::new(answer.ip(), port))
-            .filter(|address| {
-                check_ip(address.ip(), port, &self.allow).is_ok()
-                    && (!listed_only || self.allow.allows(address.ip(), port))
-            })
+            .filter(|address| self.may_connect(address.ip(), port, listed_only))
             .collect();
         if allowed.is_empty() { Err(Refused.into()) } else { Ok(allowed) }
     }

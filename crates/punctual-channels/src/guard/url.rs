@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use punctual_model::ReasonCode;
 use reqwest::Url;
 
-use super::{AllowList, Refused, check_ip};
+use super::{AllowList, Refused, allowing, check_ip};
 
 /// The ports that a public target may have; others need an entry in the allow-list.
 const PORTS: &[u16] = &[443, 8443];
 /// The code of a URL that leads to an address that must not be called.
-const FORBIDDEN: &str = "url_forbidden";
+pub(super) const FORBIDDEN: &str = "url_forbidden";
 /// The longest URL.
 const LONGEST: usize = 2_048;
 
@@ -20,12 +20,23 @@ const LONGEST: usize = 2_048;
 pub struct UrlFault {
     /// `url_invalid`, `url_scheme`, `url_userinfo`, `url_port`, `url_forbidden` or `url_host`.
     pub code: &'static str,
+    /// The same for every forbidden address: whoever may only send learns nothing of what is inside.
     pub detail: String,
+    /// What a start that allows the address would say.
+    allowed_by: Option<String>,
 }
 
 impl UrlFault {
     fn new(code: &'static str, detail: &str) -> Self {
-        Self { code, detail: detail.to_owned() }
+        Self { code, detail: detail.to_owned(), allowed_by: None }
+    }
+
+    /// The detail for admins, who save settings: with what would allow the address.
+    pub fn for_admins(&self) -> String {
+        match &self.allowed_by {
+            Some(allowing) => format!("{}: start with `{allowing}`", self.detail),
+            None => self.detail.clone(),
+        }
     }
 
     /// The reason of a message that was addressed to this URL; which rule the URL breaks is in the detail.
@@ -162,12 +173,12 @@ fn check(text: &str, ports: &[u16], allow: &AllowList) -> Result<CheckedUrl, Url
         if ip.is_ipv4() && raw_host(authority) != host {
             return Err(Refused.into());
         }
-        check_ip(ip, port, allow)?;
+        check_ip(ip, port, allow).map_err(|refused| forbidden(refused, ip, port))?;
         allow.allows(ip, port)
     } else if name == "localhost" || name.ends_with(".localhost") {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         if !loopback.iter().any(|ip| allow.allows(*ip, port)) {
-            return Err(Refused.into());
+            return Err(forbidden(Refused, loopback[0], port));
         }
         true
     } else {
@@ -183,6 +194,11 @@ fn check(text: &str, ports: &[u16], allow: &AllowList) -> Result<CheckedUrl, Url
     }
     let listed_only = !secure || !usual_port;
     Ok(CheckedUrl { url, host, port, listed_only })
+}
+
+/// With what would allow the address.
+fn forbidden(refused: Refused, ip: IpAddr, port: u16) -> UrlFault {
+    UrlFault { allowed_by: Some(allowing(ip, port)), ..refused.into() }
 }
 
 fn scheme_fault() -> UrlFault {

@@ -2,8 +2,10 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use punctual_channels::{AllowList, Captured, Guard, Trust, adapters, described};
-use punctual_model::{Adapter, Setting, SettingKind, adapter_settings::Section};
+use punctual_channels::{
+    AllowList, Captured, Guard, Trust, adapters, consumer_adapters, described, described_consumers,
+};
+use punctual_model::{AboutAdapter, Adapter, Setting, SettingKind, SettingsFault, adapter_settings::Section};
 use serde_json::{Value, json};
 
 fn all() -> Vec<Arc<dyn Adapter>> {
@@ -36,61 +38,100 @@ fn good(adapter: &str) -> Value {
     }
 }
 
-/// The faults of the right settings with one of them another.
-fn faults(adapter: &dyn Adapter, setting: &Setting, value: Value) -> Vec<(String, &'static str)> {
-    let mut settings = good(adapter.name());
-    if let Some(other) = setting.with {
-        settings[other] = "due_soon".into();
+/// The same for consumers.
+fn good_consumer(adapter: &str) -> Value {
+    match adapter {
+        "nats" => json!({"url": "tls://nats.example.com", "stream": "A", "deadLetterSubject": "a.refused"}),
+        "amqp" => json!({"url": "amqps://rabbit.example.com", "queue": "a", "deadLetterQueue": "b"}),
+        "amqp1" => json!({"url": "amqps://bus.example.com", "address": "a", "deadLetterAddress": "b"}),
+        other => panic!("{other} is new: give its settings here"),
     }
-    settings[setting.name] = value;
-    adapter.check(&settings).into_iter().map(|fault| (fault.pointer, fault.code)).collect()
 }
 
 #[test]
 fn every_described_setting_is_read_as_it_is_described() {
     for adapter in all() {
         let name = adapter.name();
-        let right = adapter.check(&good(name));
-        assert!(right.is_empty(), "{name}: {right:?}");
-        for setting in adapter.about().settings {
-            let field = format!("{name}/{}", setting.name);
-            let found = |value: Value, code: &'static str| {
-                faults(adapter.as_ref(), setting, value).contains(&(format!("/{}", setting.name), code))
-            };
-            // Neither a text nor a number, a list or an object of texts.
-            let wrong = if setting.kind == SettingKind::Pairs { json!([1]) } else { json!({"a": 1}) };
-            assert!(found(wrong, "wrong_type"), "{field} is not read, or not by its kind");
-            if setting.is_required {
-                assert!(found(Value::Null, "missing_field"), "{field} is required");
-            }
-            match setting.kind {
-                SettingKind::Number { least, most } => {
-                    assert!(found(json!(most + 1), "out_of_range"), "{field}");
-                    assert!(
-                        !found(json!(least), "out_of_range") && !found(json!(most), "out_of_range"),
-                        "{field}"
-                    );
-                }
-                SettingKind::Choice(words) => {
-                    assert!(found(json!("another"), "out_of_range"), "{field}");
-                    assert!(words.iter().all(|(word, _)| !found(json!(word), "out_of_range")), "{field}");
-                    assert_eq!(setting.default, words[0].0, "{field}: the first is the default");
-                }
-                _ => {}
-            }
-            if let Some(other) = setting.with {
-                let mut alone = good(name);
-                alone[setting.name] =
-                    if setting.kind == SettingKind::Texts { json!(["a"]) } else { json!("a") };
-                let codes: Vec<_> = adapter.check(&alone).into_iter().map(|fault| fault.code).collect();
-                assert!(codes.contains(&"field_conflict"), "{field} without {other}");
-            }
-            let starts = setting.hint.chars().next().unwrap();
-            assert!(!starts.is_uppercase() && !setting.hint.ends_with('.'), "{field}: {}", setting.hint);
+        read_as_described(name, adapter.about(), &good(name), &|settings| adapter.check(settings));
+    }
+    let guard = Guard::new(AllowList::default());
+    for adapter in consumer_adapters(&guard, &Trust::platform()) {
+        let name = adapter.name();
+        read_as_described(name, adapter.about(), &good_consumer(name), &|settings| adapter.check(settings));
+    }
+}
+
+fn read_as_described(
+    name: &str,
+    about: &AboutAdapter,
+    good: &Value,
+    check: &dyn Fn(&Value) -> Vec<SettingsFault>,
+) {
+    // The faults of the right settings with one of them another.
+    let faults = |setting: &Setting, value: Value| -> Vec<(String, &'static str)> {
+        let mut settings = good.clone();
+        if let Some(other) = setting.with {
+            settings[other] = "due_soon".into();
         }
-        let mut unknown = good(name);
-        unknown["notDescribed"] = 1.into();
-        assert_eq!(adapter.check(&unknown)[0].code, "unknown_field", "{name}");
+        settings[setting.name] = value;
+        check(&settings).into_iter().map(|fault| (fault.pointer, fault.code)).collect()
+    };
+    let right = check(good);
+    assert!(right.is_empty(), "{name}: {right:?}");
+    for setting in about.settings {
+        let field = format!("{name}/{}", setting.name);
+        let found = |value: Value, code: &'static str| {
+            faults(setting, value).contains(&(format!("/{}", setting.name), code))
+        };
+        // Neither a text nor a number, a list or an object of texts.
+        let wrong = if setting.kind == SettingKind::Pairs { json!([1]) } else { json!({"a": 1}) };
+        assert!(found(wrong, "wrong_type"), "{field} is not read, or not by its kind");
+        if setting.is_required {
+            assert!(found(Value::Null, "missing_field"), "{field} is required");
+        }
+        match setting.kind {
+            SettingKind::Number { least, most } => {
+                assert!(found(json!(most + 1), "out_of_range"), "{field}");
+                assert!(
+                    !found(json!(least), "out_of_range") && !found(json!(most), "out_of_range"),
+                    "{field}"
+                );
+            }
+            SettingKind::Choice(words) => {
+                assert!(found(json!("another"), "out_of_range"), "{field}");
+                assert!(words.iter().all(|(word, _)| !found(json!(word), "out_of_range")), "{field}");
+                assert_eq!(setting.default, words[0].0, "{field}: the first is the default");
+            }
+            _ => {}
+        }
+        if let Some(other) = setting.with {
+            let mut alone = good.clone();
+            alone[setting.name] = if setting.kind == SettingKind::Texts { json!(["a"]) } else { json!("a") };
+            let codes: Vec<_> = check(&alone).into_iter().map(|fault| fault.code).collect();
+            assert!(codes.contains(&"field_conflict"), "{field} without {other}");
+        }
+        let starts = setting.hint.chars().next().unwrap();
+        assert!(!starts.is_uppercase() && !setting.hint.ends_with('.'), "{field}: {}", setting.hint);
+    }
+    let mut unknown = good.clone();
+    unknown["notDescribed"] = 1.into();
+    assert_eq!(check(&unknown)[0].code, "unknown_field", "{name}");
+}
+
+#[test]
+fn t12_every_address_among_the_settings_asks_for_the_secrets_again() {
+    let (guard, trust) = (Guard::new(AllowList::default()), Trust::platform());
+    let sends = all().into_iter().map(|one| (one.name(), one.about().settings, one.destination_fields()));
+    let consumers = consumer_adapters(&guard, &trust);
+    let takes = consumers.iter().map(|one| (one.name(), one.about().settings, one.destination_fields()));
+    for (name, settings, destinations) in sends.chain(takes) {
+        for setting in settings.iter().filter(|setting| setting.kind == SettingKind::Url) {
+            assert!(
+                destinations.contains(&setting.name),
+                "{name}: `{}` is an address; name it among the destinations",
+                setting.name
+            );
+        }
     }
 }
 
@@ -99,6 +140,13 @@ fn every_adapter_is_among_those_that_the_document_describes() {
     let mut names: Vec<(&str, &str)> = all().iter().map(|one| (one.name(), one.about().title)).collect();
     names.sort_unstable();
     let listed: Vec<(&str, &str)> = described().iter().map(|(name, about)| (*name, about.title)).collect();
+    assert_eq!(listed, names);
+    let guard = Guard::new(AllowList::default());
+    let consumers = consumer_adapters(&guard, &Trust::platform());
+    let mut names: Vec<(&str, &str)> = consumers.iter().map(|one| (one.name(), one.about().title)).collect();
+    names.sort_unstable();
+    let listed: Vec<(&str, &str)> =
+        described_consumers().iter().map(|(name, about)| (*name, about.title)).collect();
     assert_eq!(listed, names);
 }
 
@@ -118,7 +166,7 @@ fn reference() -> String {
     let mut adapters = all();
     adapters.sort_by_key(|adapter| adapter.name());
     let mut page = "# Adapters and their settings\n\nWhat each adapter says about itself; the check of the API, the OpenAPI document and the forms of the console are \
-         made from the same\ndescription. A test makes this page anew and compares. How channels work is in [channels.md](channels.md).\n\
+         made from the same\ndescription. A test makes this page anew and compares. How channels work is in [channels.md](channels.md), how\nconsumers do in [consumers.md](consumers.md); theirs are at the end.\n\
          A secret is written and never shown; it may be given as `env:NAME` or `file:NAME`. The inbox of the console (`inbox`) has no settings.\n"
         .to_owned();
     for adapter in adapters {
@@ -126,18 +174,27 @@ fn reference() -> String {
         let types = about.types.iter().map(|word| format!("`{word}:…`")).collect::<Vec<_>>().join(", ");
         write!(page, "\n## {}\n\n`{}` {}. Channels: {types}.\n", about.title, adapter.name(), about.purpose)
             .unwrap();
-        if about.settings.is_empty() {
-            page.push_str("It has no settings.\n");
-            continue;
-        }
-        page.push_str("\n| setting | | what it is |\n|---|---|---|\n");
-        for section in Section::ALL {
-            for setting in about.settings.iter().filter(|setting| setting.section == section) {
-                writeln!(page, "| `{}` | {} | {} |", setting.name, facts(setting), words(setting)).unwrap();
-            }
-        }
+        settings(&mut page, about);
+    }
+    for (name, about) in described_consumers() {
+        write!(page, "\n## Events from {}\n\n`{name}` {}.\n", about.title, about.purpose).unwrap();
+        settings(&mut page, about);
     }
     page
+}
+
+/// The table of an adapter's settings.
+fn settings(page: &mut String, about: &AboutAdapter) {
+    if about.settings.is_empty() {
+        page.push_str("It has no settings.\n");
+        return;
+    }
+    page.push_str("\n| setting | | what it is |\n|---|---|---|\n");
+    for section in Section::ALL {
+        for setting in about.settings.iter().filter(|setting| setting.section == section) {
+            writeln!(page, "| `{}` | {} | {} |", setting.name, facts(setting), words(setting)).unwrap();
+        }
+    }
 }
 
 /// Kind, and whether it is required or secret.

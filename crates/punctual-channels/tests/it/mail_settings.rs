@@ -4,7 +4,9 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use punctual_channels::{AllowList, Guard, SmtpAdapter, Trust, guard::Lookup};
+use punctual_channels::{
+    AllowList, Guard, NatsAdapter, SmtpAdapter, Trust, WebhookAdapter, consumer_adapters, guard::Lookup,
+};
 use punctual_model::{Adapter, Envelope, Outgoing, SendOutcome};
 use serde_json::{Value, json};
 
@@ -94,7 +96,7 @@ impl Lookup for Internal {
     fn lookup(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
             match host.as_str() {
-                "mail.internal" => Ok(vec![SocketAddr::from(([10, 1, 2, 3], port))]),
+                "mail.internal" | "bus.internal" => Ok(vec![SocketAddr::from(([10, 1, 2, 3], port))]),
                 "both.example" => {
                     Ok(vec![SocketAddr::from(([10, 1, 2, 3], port)), SocketAddr::from(([8, 8, 8, 8], port))])
                 }
@@ -125,4 +127,42 @@ async fn t07_a_relay_that_would_be_refused_is_refused_when_it_is_saved() {
     }
     assert_eq!(faults("", "both.example").await, [], "one address that may be called is enough");
     assert_eq!(faults("", "later.example").await, [], "a name may be there later");
+}
+
+#[tokio::test]
+async fn t07_a_webhook_or_broker_that_would_be_refused_is_refused_when_it_is_saved() {
+    let guard = |allow: &str| Guard::with_lookup(allow.parse::<AllowList>().unwrap(), Arc::new(Internal));
+    let webhook = json!({"url": "https://bus.internal/in", "secret": "env:HOOK"});
+    let broker = json!({"url": "tls://bus.internal", "subject": "a.b"});
+    let consumer = json!({"url": "tls://bus.internal", "stream": "A", "deadLetterSubject": "a.refused"});
+    let faults = async |allow: &str| {
+        let (guard, trust) = (guard(allow), test_trust());
+        let consumers = consumer_adapters(&guard, &trust);
+        let nats = consumers.iter().find(|one| one.name() == "nats").unwrap();
+        [
+            WebhookAdapter::new(guard.clone(), test_trust()).check_destination(&webhook).await,
+            NatsAdapter::new(guard.clone(), test_trust()).check_destination(&broker).await,
+            nats.check_destination(&consumer).await,
+        ]
+    };
+    let [webhook_fault, broker_fault, consumer_fault] = faults("").await;
+    for (found, allow) in [
+        (webhook_fault, "--outgoing-allow 10.1.2.3:443"),
+        (broker_fault, "--outgoing-allow 10.1.2.3:4222"),
+        (consumer_fault, "--outgoing-allow 10.1.2.3:4222"),
+    ] {
+        let [fault] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((fault.pointer.as_str(), fault.code), ("/url", "url_forbidden"));
+        assert!(fault.detail.contains(allow), "{}", fault.detail);
+    }
+    assert_eq!(faults("10.1.2.3").await, [vec![], vec![], vec![]], "what it says to allow allows it");
+    // What is not encrypted goes to listed networks alone, whatever its address is.
+    let plain = json!({"url": "nats://both.example", "subject": "a.b"});
+    let adapter = NatsAdapter::new(guard("10.9.9.9"), test_trust());
+    let [fault] = &adapter.check_destination(&plain).await[..] else { panic!("it was accepted") };
+    assert!(fault.detail.contains("--outgoing-allow 10.1.2.3:4222"), "{}", fault.detail);
+    // An address in place of a name is refused before anything is looked up, and says the same.
+    let written = adapter.check(&json!({"url": "tls://10.0.0.1", "subject": "a.b"}));
+    assert_eq!((written[0].pointer.as_str(), written[0].code), ("/url", "url_forbidden"));
+    assert!(written[0].detail.contains("--outgoing-allow 10.0.0.1:4222"), "{}", written[0].detail);
 }

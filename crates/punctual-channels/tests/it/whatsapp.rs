@@ -1,11 +1,11 @@
 //! WhatsApp through Meta, 360dialog and Infobip, against stand-ins.
 
 use punctual_channels::{Dialog360Adapter, InfobipAdapter, WhatsAppCloudAdapter};
-use punctual_model::{Adapter, SendOutcome};
+use punctual_model::{Adapter, Outgoing, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::{
-    open_guard,
+    open_guard, outgoing,
     receiver::Request,
     stand_in::{Reply, StandIn, check_failures, error, header, json_of, send, word},
     test_trust,
@@ -130,6 +130,34 @@ async fn meta_and_360dialog_take_the_same_message() {
         with_template["template"] = "unknown".into();
         assert_eq!(word(&send(adapter, &with_template, "+49301234567").await), "template-refused");
     }
+}
+
+#[tokio::test]
+async fn s1_119_a_template_is_sent_in_the_reader_s_language_with_the_message_s_values() {
+    let stand_in = StandIn::start(meta).await;
+    let mut settings = meta_settings(&stand_in);
+    settings["template"] = "due_soon".into();
+    settings["language"] = "en_US".into();
+    settings["languages"] = json!(["ar", "de"]);
+    settings["parameters"] = json!(["/candidate/CustomerName", "/ordinal"]);
+    let channel = meta_adapter().open(&settings).unwrap();
+    for (locale, language) in
+        [(Some("ar-IQ"), "ar"), (Some("de"), "de"), (Some("fr"), "en_US"), (None, "en_US")]
+    {
+        let message = Outgoing {
+            locale: locale.map(str::to_owned),
+            context: Some(json!({ "candidate": { "CustomerName": "Kadhem" }, "ordinal": 2 })),
+            ..outgoing("whatsapp:default", "+49301234567")
+        };
+        assert_eq!(word(&channel.send(message).await), "delivered");
+        let sent = json_of(&stand_in.requests()[0]);
+        let parameters = json!([{ "type": "text", "text": "Kadhem" }, { "type": "text", "text": "2" }]);
+        assert_eq!(sent["template"]["language"]["code"], language);
+        assert_eq!(sent["template"]["components"][0]["parameters"], parameters);
+    }
+    // A value that the message does not have is no reason to send a template with a hole.
+    let outcome = channel.send(outgoing("whatsapp:default", "+49301234567")).await;
+    assert_eq!(word(&outcome), "template-unknown-variable");
 }
 
 #[tokio::test]

@@ -85,16 +85,16 @@ pub fn retry_part(usual: &str) -> Part {
 /// The settings as they may be shown, and the names of the secrets that are set. Without its adapter nobody knows which
 /// settings are secret, so that none is shown.
 pub fn without_secrets(stored: &str, adapter: Option<&dyn Adapter>) -> (Value, Vec<String>) {
-    let mut settings: Map<String, Value> = serde_json::from_str(stored).unwrap_or_default();
-    let secrets = secrets_of(&settings, adapter);
-    let set = secrets.into_iter().filter(|name| settings.remove(name).is_some()).collect();
-    (Value::Object(settings), set)
+    without_named_secrets(stored, adapter.map(Adapter::secret_fields))
 }
 
-/// The names of the secret settings.
-fn secrets_of(settings: &Map<String, Value>, adapter: Option<&dyn Adapter>) -> Vec<String> {
-    match adapter {
-        Some(adapter) => adapter.secret_fields().into_iter().map(str::to_owned).collect(),
+/// The same for an adapter whose secrets have these names.
+pub fn without_named_secrets(stored: &str, secrets: Option<Vec<&str>>) -> (Value, Vec<String>) {
+    let mut settings: Map<String, Value> = serde_json::from_str(stored).unwrap_or_default();
+    let secrets: Vec<String> = match secrets {
+        Some(secrets) => secrets.into_iter().map(str::to_owned).collect(),
         None => settings.keys().cloned().collect(),
-    }
+    };
+    let set = secrets.into_iter().filter(|name| settings.remove(name).is_some()).collect();
+    (Value::Object(settings), set)
 }

@@ -17,12 +17,26 @@ pub struct Field {
     pub placeholder: String,
     /// Values that are offered; others can be written.
     pub offered: Vec<(String, String)>,
-    /// The field, and its values, for which this one applies: `/retry/policy=steps`.
+    /// The field, and its values, for which this one is shown: `/retry/policy=steps`. What is in it is sent all the same.
     pub when: String,
+    /// The same for a field that means nothing otherwise: then it is neither shown nor sent.
+    pub only: String,
+    /// It does not apply to what is in the form.
+    pub off: bool,
+    /// Which fields there are depends on it: without script a button shows them.
+    pub decides: bool,
+    /// What the page shows depends on it: with script the form is shown again when it changes.
+    pub again: bool,
+    /// It has the focus when the page opens.
+    pub focus: bool,
+    /// The entry of a list that it is part of.
+    pub within: String,
     pub fault: Option<String>,
     pub first_fault: bool,
     /// A text stands on two columns.
     pub wide: bool,
+    /// It is read by people: in their language and direction.
+    pub prose: bool,
 }
 
 /// What a field holds.
@@ -32,6 +46,8 @@ pub enum Kind {
     /// Shown and sent, and not to be changed.
     Fixed,
     Number,
+    /// A number with or without a fraction.
+    Decimal,
     Time,
     /// Several lines of text.
     Area,
@@ -54,6 +70,8 @@ pub enum Kind {
     Rates,
     /// An array of numbers with commas between.
     Numbers,
+    /// An array of texts with commas between.
+    Words,
     Json,
     /// Written and never shown; whether one is set, and whether it has several lines.
     Secret {
@@ -73,12 +91,19 @@ impl Field {
             label: label.into(),
             kind,
             wide,
+            prose: false,
             hint: String::new(),
             required: false,
             value: String::new(),
             placeholder: String::new(),
             offered: Vec::new(),
             when: String::new(),
+            only: String::new(),
+            off: false,
+            decides: false,
+            again: false,
+            focus: false,
+            within: String::new(),
             fault: None,
             first_fault: false,
         }
@@ -113,15 +138,56 @@ impl Field {
         Self { when: when.into(), ..self }
     }
 
+    /// Applies for these values of another field alone.
+    #[must_use]
+    pub fn only(self, only: impl Into<String>) -> Self {
+        Self { only: only.into(), ..self }
+    }
+
+    /// Other fields depend on it.
+    #[must_use]
+    pub fn decides(self) -> Self {
+        Self { decides: true, ..self }
+    }
+
+    /// What else is shown depends on it.
+    #[must_use]
+    pub fn again(self) -> Self {
+        Self { again: true, ..self }
+    }
+
+    /// For people to read.
+    #[must_use]
+    pub fn prose(self) -> Self {
+        Self { prose: true, ..self }
+    }
+
+    /// On two columns.
+    #[must_use]
+    pub fn wide(self) -> Self {
+        Self { wide: true, ..self }
+    }
+
+    /// The name of its control in the form.
+    pub fn name(&self) -> &str {
+        if self.pointer.is_empty() { WHOLE } else { &self.pointer }
+    }
+
     /// Lines of a text that are shown.
     pub fn rows(&self) -> usize {
-        let most = if matches!(self.kind, Kind::Rates | Kind::Pairs) { 3 } else { 6 };
+        let most = match self.kind {
+            Kind::Rates | Kind::Pairs => 3,
+            _ if self.prose => 3,
+            // The whole definition.
+            Kind::Json if self.pointer.is_empty() => return self.value.lines().count().clamp(20, 40),
+            _ => 6,
+        };
         self.value.lines().count().clamp(most, 20)
     }
 
     /// The name of its control, as links and labels know it.
     pub fn id(&self) -> String {
-        format!("f{}", self.pointer.replace(['/', ':', '.', '~'], "-"))
+        id_of(self.name())
     }
 
     /// What describes the control: its hint and its fault.
@@ -149,6 +215,25 @@ impl Field {
         }
     }
 
+    /// What is in it, in the words that people choose from.
+    pub fn said(&self) -> String {
+        match &self.kind {
+            Kind::Choice(choices) => {
+                let chosen = choices.iter().find(|(value, _)| *value == self.value);
+                chosen.map_or_else(|| self.value.clone(), |(_, name)| name.clone())
+            }
+            _ => self.value.clone(),
+        }
+    }
+
+    /// Its label with where it stands: `Question 2: Text`.
+    pub fn label_in_full(&self) -> String {
+        match self.within.as_str() {
+            "" => self.label.clone(),
+            within => format!("{within}: {}", self.label),
+        }
+    }
+
     pub(super) fn refuse(&mut self, detail: &str) {
         match &mut self.fault {
             Some(fault) => {
@@ -157,6 +242,16 @@ impl Field {
             }
             None => self.fault = Some(detail.to_owned()),
         }
+    }
+
+    /// Shows a text as it was typed.
+    pub(super) fn show_typed(&mut self, value: Option<&Value>) {
+        self.value = match value {
+            _ if self.is_secret() => String::new(),
+            Some(Value::Array(items)) => items.iter().map(text).collect::<Vec<_>>().join("\n"),
+            Some(value) if !value.is_null() => text(value),
+            _ => String::new(),
+        };
     }
 
     pub(super) fn show(&mut self, value: Option<&Value>) {
@@ -169,9 +264,22 @@ impl Field {
         self.value = match self.kind {
             // A secret is typed again; it never goes back to a page.
             Kind::Secret { .. } => String::new(),
-            Kind::Checks(_) => fields.all(&self.pointer).collect::<Vec<_>>().join("\n"),
-            _ => fields.text(&self.pointer).replace("\r\n", "\n"),
+            Kind::Checks(_) => fields.all(self.name()).collect::<Vec<_>>().join("\n"),
+            _ => fields.text(self.name()).replace("\r\n", "\n"),
         };
+    }
+
+    /// What is shown, as it would be sent and read.
+    pub(super) fn shown(&self) -> Option<Value> {
+        match self.kind {
+            Kind::Flag => Some(Value::Bool(self.value == "yes")),
+            Kind::Checks(_) => {
+                let chosen: Vec<&str> = self.value.lines().collect();
+                (!chosen.is_empty()).then(|| chosen.into())
+            }
+            Kind::Secret { .. } => None,
+            _ => self.kind.read(&self.value),
+        }
     }
 
     /// What was typed, as it goes into the request; nothing where it is left out.
@@ -186,9 +294,21 @@ impl Field {
             Kind::Secret { .. } if fields.text(&format!("{}?remove", self.pointer)) == "yes" => {
                 Some(Value::Null)
             }
-            _ => self.kind.read(fields.text(&self.pointer)),
+            _ => self.kind.read(fields.text(self.name())),
         }
     }
+}
+
+/// What the control is called that holds a whole request.
+pub const WHOLE: &str = "definition";
+
+/// The name of a control or a row, as links and labels know it.
+pub fn id_of(pointer: &str) -> String {
+    format!("f{}", pointer.replace(['/', ':', '.', '~'], "-"))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -200,6 +320,22 @@ fn number(text: &str) -> Value {
 }
 
 impl Kind {
+    /// One of these words.
+    pub fn choice(words: &[(&str, &str)]) -> Self {
+        Self::Choice(words.iter().map(|(value, name)| ((*value).to_owned(), (*name).to_owned())).collect())
+    }
+
+    /// How urgent a message is.
+    pub fn priority() -> Self {
+        Self::choice(&[
+            ("", "as usual"),
+            ("alarm", "alarm"),
+            ("high", "high"),
+            ("normal", "normal"),
+            ("campaign", "campaign"),
+        ])
+    }
+
     fn read(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         if text.is_empty() {
@@ -208,6 +344,10 @@ impl Kind {
         }
         Some(match self {
             Self::Number => number(text),
+            Self::Decimal => match serde_json::from_str::<Value>(text) {
+                Ok(value @ Value::Number(_)) => value,
+                _ => text.into(),
+            },
             Self::Perhaps => Value::Bool(text == "true"),
             Self::OrFalse(..) => return (text == "false").then_some(Value::Bool(false)),
             Self::List => lines(text).collect::<Vec<_>>().into(),
@@ -231,6 +371,7 @@ impl Kind {
             Self::Numbers => {
                 text.split([',', ' ']).filter(|part| !part.trim().is_empty()).map(number).collect()
             }
+            Self::Words => text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect(),
             Self::Json => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
             _ => text.into(),
         })
@@ -239,7 +380,6 @@ impl Kind {
     /// A value of a request as the field shows it.
     pub fn write(&self, value: Option<&Value>) -> String {
         let Some(value) = value.filter(|value| !value.is_null()) else { return String::new() };
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let joined = |between: &str, each: &dyn Fn(&Value) -> String| match value.as_array() {
             Some(items) => items.iter().map(each).collect::<Vec<_>>().join(between),
             None => text(value),
@@ -248,7 +388,7 @@ impl Kind {
             Self::Flag => if value == &Value::Bool(true) { "yes" } else { "" }.to_owned(),
             Self::OrFalse(..) => if value == &Value::Bool(false) { "false" } else { "" }.to_owned(),
             Self::List | Self::Checks(_) => joined("\n", &text),
-            Self::Numbers => joined(", ", &text),
+            Self::Numbers | Self::Words => joined(", ", &text),
             Self::Titles => joined("\n", &|one| format!("{} = {}", text(&one["name"]), text(&one["title"]))),
             Self::Rates => joined("\n", &|one| format!("{} per {}", text(&one["max"]), text(&one["per"]))),
             Self::Pairs => match value.as_object() {

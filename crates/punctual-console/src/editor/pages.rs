@@ -1,5 +1,7 @@
 //! The pages of a kind of definition: how its forms are shown, refused, kept and compared is the same for all.
 
+mod json;
+
 use askama::Template;
 use axum::{
     Router,
@@ -9,16 +11,20 @@ use axum::{
     routing::{get, post},
 };
 use punctual_engine::commands::Seen;
-use punctual_wire::{Code, FieldError, Problem};
+use punctual_wire::{Code, FieldError, Problem, strict};
 use serde_json::{Map, Value};
 
-use super::{Done, Form, Kind, Listing, Notice, Once, Refused, Resource, Stored};
+use super::{
+    Act, Done, Field, Form, Kind, Listing, Notice, Once, Part, Refused, Resource, Stored, field::WHOLE, put,
+    rows::typed_tree,
+};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{Page, Refusal, page, plain, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
+    pages::entries,
 };
 
 #[derive(Template)]
@@ -57,7 +63,21 @@ struct EditPage {
     may_remove: bool,
     /// What somebody else changed meanwhile.
     changes: Option<Vec<(String, String, String)>>,
+    /// What saving would do, once that was asked for, and the request that it is about.
+    plan: String,
+    planned: String,
+    plans: bool,
+    beside: String,
     below: String,
+    back: String,
+    save_word: &'static str,
+    acts: &'static [(&'static str, &'static str)],
+    has_json: bool,
+    as_json: bool,
+    /// The form cannot show all of it.
+    only_json: bool,
+    /// The same as JSON, where it is stored.
+    json: Option<String>,
 }
 
 #[derive(Template)]
@@ -77,10 +97,10 @@ pub const LARGE_FORM: usize = 4 << 20;
 /// The pages to make, change and remove one; the list is [`index`].
 pub fn routes<R: Resource>() -> Router<Shared> {
     let at = |end: &str| format!("{}/{end}", R::HOME);
-    let mut routes = Router::new()
-        .route(&at("new"), get(fresh::<R>))
-        .route(&at("save"), post(save::<R>))
-        .route(&at("delete"), post(remove::<R>));
+    let mut routes = Router::new().route(&at("new"), get(fresh::<R>)).route(&at("save"), post(save::<R>));
+    if !R::REMOVING.1.is_empty() {
+        routes = routes.route(&at("delete"), post(remove::<R>));
+    }
     if R::EDITED {
         routes = routes.route(&at("edit"), get(edit::<R>));
     }
@@ -125,8 +145,8 @@ async fn fresh<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) -
         draft.insert(name.to_owned(), value.into());
     }
     let draft = Value::Object(draft);
-    let form = R::form(&app, &visit, &draft, None).await?.showing(&draft);
-    edit_page::<R>(&app, &visit, form, None, Opened { draft, ..Opened::default() }).await
+    let shown = Shown::of::<R>(&app, &visit, &draft, None, false).await?;
+    edit_page::<R>(&app, &visit, shown, None, Opened { draft, ..Opened::default() }).await
 }
 
 async fn edit<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
@@ -139,16 +159,96 @@ async fn edit<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) ->
         _ => None,
     };
     let notice = text.map(|text| Notice { text: text.to_owned(), warn: text != "Saved." });
-    shown::<R>(&app, &visit, fields.text("key"), notice).await
+    let key = fields.text("key");
+    if !R::JSON && fields.text("view") == "json" {
+        return json::shown::<R>(&app, &visit, key).await;
+    }
+    shown::<R>(&app, &visit, key, notice).await
+}
+
+/// What is stored under a key, or that there is none.
+async fn stored<R: Resource>(app: &App, visit: &Visit, key: &str) -> Result<Stored, Refusal> {
+    R::stored(app, visit, key).await?.ok_or_else(|| Problem::not_found(R::ONE, key).into())
+}
+
+/// A form with what is in it, and how it is edited.
+struct Shown {
+    form: Form,
+    as_json: bool,
+    only_json: bool,
+}
+
+impl Shown {
+    /// A request as fields where they can show all of it, unless JSON is asked for.
+    async fn of<R: Resource>(
+        app: &App,
+        visit: &Visit,
+        request: &Value,
+        stored: Option<&Stored>,
+        as_json: bool,
+    ) -> Result<Self, Refusal> {
+        let draft = R::to_form(request);
+        let form = R::form(app, visit, &draft, stored).await?.showing(&draft);
+        let only_json = R::JSON && pruned(&R::of_form(form.shown())) != pruned(&R::of_form(draft));
+        if as_json || only_json {
+            let mut whole = request.clone();
+            super::take_text(&mut whole, R::KEY.trim_start_matches('/'));
+            return Ok(Self { form: json_form().showing(&whole), as_json: true, only_json });
+        }
+        Ok(Self { form, as_json, only_json })
+    }
+
+    fn fields(form: Form) -> Self {
+        Self { form, as_json: false, only_json: false }
+    }
+}
+
+/// A request without what says nothing: fields that are empty, and blanks around texts.
+fn pruned(value: &Value) -> Value {
+    match value {
+        Value::String(text) => text.trim().replace("\r\n", "\n").into(),
+        Value::Array(items) => items.iter().map(pruned).collect(),
+        Value::Object(fields) => {
+            let says = |value: &Value| match value {
+                Value::Null => false,
+                Value::String(text) => !text.is_empty(),
+                Value::Object(fields) => !fields.is_empty(),
+                _ => true,
+            };
+            let fields = fields.iter().map(|(name, value)| (name.clone(), pruned(value)));
+            Value::Object(fields.filter(|(_, value)| says(value)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The form of a request as text.
+fn json_form() -> Form {
+    let field = Field::new("", "Definition", Kind::Json).hint("The request of the API, as it would be sent.");
+    Form::of(vec![Part::new("JSON", vec![field])])
 }
 
 /// The form of one that is stored.
 pub async fn shown<R: Resource>(app: &App, visit: &Visit, key: &str, notice: Option<Notice>) -> Page {
-    let missing = || Refusal::from(Problem::not_found(R::ONE, key));
-    let stored = R::stored(app, visit, key).await?.ok_or_else(missing)?;
-    let form = R::form(app, visit, &stored.draft, Some(&stored)).await?.showing(&stored.draft);
+    let stored = stored::<R>(app, visit, key).await?;
+    let mut shown = Shown::of::<R>(app, visit, &stored.draft, Some(&stored), false).await?;
+    if let Some((verdict, faults)) =
+        R::review(app, visit, &stored).await?.filter(|(_, faults)| !faults.is_empty())
+    {
+        shown.form = placed::<R>(shown.form, &faults, shown.as_json);
+        shown.form.verdict = Some(verdict);
+    }
     let opened = Opened { notice, ..Opened::of(&stored) };
-    edit_page::<R>(app, visit, form, Some(&stored), opened).await
+    edit_page::<R>(app, visit, shown, Some(&stored), opened).await
+}
+
+/// Faults of a request at their fields.
+fn placed<R: Resource>(form: Form, faults: &[FieldError], as_json: bool) -> Form {
+    let place = |fault: &FieldError| {
+        let pointer = if as_json { fault.pointer.clone() } else { R::place(&fault.pointer) };
+        FieldError::new(pointer, fault.code, fault.detail.clone())
+    };
+    form.with_faults(&faults.iter().map(place).collect::<Vec<_>>())
 }
 
 /// What an open form knows of what it changes.
@@ -161,9 +261,22 @@ struct Opened<'f> {
     /// The request that is in the form.
     draft: Value,
     typed: Option<&'f Fields>,
+    /// What it would do is shown.
+    is_planned: bool,
 }
 
-impl Opened<'_> {
+impl<'f> Opened<'f> {
+    /// What was open when this was sent.
+    fn typed(fields: &'f Fields, draft: Value) -> Self {
+        Self {
+            version: fields.text("version").to_owned(),
+            base: fields.text("base").to_owned(),
+            typed: Some(fields),
+            draft,
+            ..Self::default()
+        }
+    }
+
     fn of(stored: &Stored) -> Self {
         Self {
             version: stored.version.to_string(),
@@ -177,18 +290,23 @@ impl Opened<'_> {
 async fn edit_page<R: Resource>(
     app: &App,
     visit: &Visit,
-    form: Form,
+    shown: Shown,
     stored: Option<&Stored>,
     opened: Opened<'_>,
 ) -> Page {
     let known = stored.map_or_else(String::new, |stored| stored.key.clone());
-    let title = if known.is_empty() { format!("New {}", R::ONE) } else { known.clone() };
+    let title = stored.map_or_else(|| format!("New {}", R::ONE), R::name);
+    let plan = match opened.is_planned {
+        true => R::plan(app, visit, stored, &opened.draft).await?,
+        false => String::new(),
+    };
+    let beside = R::beside(app, visit, stored, &opened.draft, opened.typed).await?;
     let below = R::below(app, visit, stored, &opened.draft, opened.typed).await?;
     let may_change = R::may_change(visit).is_ok();
     page(&EditPage {
         frame: visit.frame(app, &title, R::NAV).await?,
         here: match stored {
-            Some(_) => format!("{}/edit?key={}", R::HOME, links::encoded(&known)),
+            Some(_) => R::at(&known),
             None => R::HOME.to_owned(),
         },
         home: R::HOME,
@@ -199,54 +317,74 @@ async fn edit_page<R: Resource>(
         notice: opened.notice,
         may_remove: may_change && stored.is_some() && !R::REMOVING.1.is_empty(),
         may_change,
-        form,
+        back: R::back(stored),
+        save_word: R::SAVE,
+        acts: R::ACTS,
+        has_json: R::JSON,
+        as_json: shown.as_json,
+        only_json: shown.only_json,
+        form: shown.form,
         known,
         version: opened.version,
         base: opened.base,
         changes: opened.changes,
+        planned: if opened.is_planned { opened.draft.to_string() } else { String::new() },
+        plan,
+        plans: R::PLANNED,
+        beside,
         below,
+        json: stored.filter(|_| R::EDITED && !R::JSON).map(|stored| json::link::<R>(&stored.key)),
     })
 }
 
 async fn save<R: Resource>(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     R::may_change(&visit)?;
-    let (stored, form, draft) = typed::<R>(&app, &visit, &fields).await?;
-    let seen = match fields.text("version") {
-        "" => Seen::Nothing,
-        version => version.parse().map_or(Seen::Nothing, Seen::Version),
+    if !R::JSON && fields.pairs().any(|(name, _)| name == json::FIELD) {
+        return json::save::<R>(&app, &visit, &fields).await;
+    }
+    if let Some(act) = Act::read(&fields) {
+        return changed_form::<R>(&app, &visit, &fields, &act).await;
+    }
+    let Typed { stored, form, request, faults, as_json } = typed::<R>(&app, &visit, &fields).await?;
+    let seen = seen(&fields);
+    let asked = request.to_string();
+    let is_planned = !R::PLANNED || fields.text("planned") == asked;
+    let saved = match (faults.is_empty(), is_planned) {
+        (false, _) => Err(Refused::Faults(faults)),
+        (true, true) => R::save(&app, &visit, seen, request.clone()).await,
+        (true, false) => match R::check(&app, &visit, seen, &request).await {
+            Ok(()) => {
+                let opened = Opened { is_planned: true, ..Opened::typed(&fields, request) };
+                let shown = Shown { form: form.typed(&fields), as_json, only_json: false };
+                return edit_page::<R>(&app, &visit, shown, stored.as_ref(), opened).await;
+            }
+            Err(refused) => Err(refused),
+        },
     };
-    let refused = match R::save(&app, &visit, seen, draft.clone()).await {
+    let refused = match saved {
         Ok(Done::Saved { key, note }) if R::EDITED => {
-            return see_other(&format!("{}/edit?key={}&done={note}", R::HOME, links::encoded(&key)));
+            return see_other(&R::after(&key, note, fields.text("then")));
         }
         Ok(Done::Saved { .. }) => return see_other(R::HOME),
         Ok(Done::Once(once)) => return shown_once::<R>(&app, &visit, once).await,
         Err(refused) => refused,
     };
     let form = form.typed(&fields);
-    let opened = Opened {
-        version: fields.text("version").to_owned(),
-        base: fields.text("base").to_owned(),
-        typed: Some(&fields),
-        draft: draft.clone(),
-        ..Opened::default()
-    };
+    let opened = Opened::typed(&fields, request);
     let (status, form, opened) = match refused {
-        Refused::Faults(faults) => (StatusCode::UNPROCESSABLE_ENTITY, form.with_faults(&faults), opened),
+        Refused::Faults(faults) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, placed::<R>(form, &faults, as_json), opened)
+        }
         Refused::Stale => {
-            let (before, now) = (serde_json::from_str(&opened.base), stored.as_ref());
-            let changes = match (before, now) {
-                (Ok(before), Some(now)) => form.changes(&before, &now.draft),
+            let changes = match (serde_json::from_str(&opened.base), stored.as_ref()) {
+                (Ok(before), Some(now)) => meanwhile::<R>(&app, &visit, &before, now).await?,
                 _ => Vec::new(),
             };
             // The next save goes on from what is stored now.
-            let now = now.map(Opened::of).unwrap_or_default();
-            (
-                StatusCode::CONFLICT,
-                form,
-                Opened { changes: Some(changes), typed: Some(&fields), draft, ..now },
-            )
+            let now = stored.as_ref().map(Opened::of).unwrap_or_default();
+            let opened = Opened { version: now.version, base: now.base, changes: Some(changes), ..opened };
+            (StatusCode::CONFLICT, form, opened)
         }
         Refused::Other(refusal) => {
             let problem = refusal.into_problem();
@@ -258,53 +396,109 @@ async fn save<R: Resource>(State(app): State<Shared>, signed: Signed) -> Page {
             (StatusCode::CONFLICT, form.with_faults(&[taken]), opened)
         }
     };
-    let answer = edit_page::<R>(&app, &visit, form, stored.as_ref(), opened).await?;
+    let shown = Shown { form, as_json, only_json: false };
+    let answer = edit_page::<R>(&app, &visit, shown, stored.as_ref(), opened).await?;
     Ok((status, answer).into_response())
+}
+
+/// What somebody else has changed since the form was opened.
+async fn meanwhile<R: Resource>(
+    app: &App,
+    visit: &Visit,
+    before: &Value,
+    now: &Stored,
+) -> Result<Vec<(String, String, String)>, Refusal> {
+    let shown = async |request: &Value| {
+        let draft = R::to_form(request);
+        Ok::<Form, Refusal>(R::form(app, visit, &draft, Some(now)).await?.showing(&draft))
+    };
+    Ok(shown(before).await?.changes(&shown(&now.draft).await?))
+}
+
+/// The form after one of its own buttons: with another row, or as JSON. Nothing is stored.
+async fn changed_form<R: Resource>(app: &App, visit: &Visit, fields: &Fields, act: &Act) -> Page {
+    let typed = typed::<R>(app, visit, fields).await?;
+    let stored = typed.stored.as_ref();
+    let opened = Opened::typed(fields, typed.request.clone());
+    if !typed.faults.is_empty() {
+        let form = placed::<R>(typed.form.typed(fields), &typed.faults, true);
+        let shown = Shown { form, as_json: true, only_json: false };
+        let answer = edit_page::<R>(app, visit, shown, stored, opened).await?;
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, answer).into_response());
+    }
+    let shown = match (act.word.as_str(), act.pointer.as_str()) {
+        ("as", tab) if R::JSON => Shown::of::<R>(app, visit, &typed.request, stored, tab == "json").await?,
+        _ if typed.as_json => Shown { form: typed.form.typed(fields), as_json: true, only_json: false },
+        (word, _) => {
+            let mut tree = typed_tree(fields);
+            let place = R::act(act, &mut tree).or_else(|| act.apply(&mut tree));
+            let place = place.unwrap_or_else(|| act.pointer.clone());
+            let form = R::form(app, visit, &tree, stored).await?.showing_typed(&tree);
+            Shown::fields(form.focused(&place, word == "add"))
+        }
+    };
+    edit_page::<R>(app, visit, shown, stored, opened).await
+}
+
+/// What the form was opened on.
+fn seen(fields: &Fields) -> Seen {
+    match fields.text("version") {
+        "" => Seen::Nothing,
+        version => version.parse().map_or(Seen::Nothing, Seen::Version),
+    }
 }
 
 /// The page with a secret.
 pub async fn shown_once<R: Resource>(app: &App, visit: &Visit, once: Once) -> Page {
     let Once { title, label, secret, hint } = once;
     let frame = visit.frame(app, &title, R::NAV).await?;
-    page(&OncePage { frame, home: R::HOME, many: R::MANY, label, secret, hint })
+    plain(page(&OncePage { frame, home: R::HOME, many: R::MANY, label, secret, hint })?)
 }
 
-/// What is stored, the form for what was typed, and that as a request.
-async fn typed<R: Resource>(
-    app: &App,
-    visit: &Visit,
-    fields: &Fields,
-) -> Result<(Option<Stored>, Form, Value), Refusal> {
-    let stored = match fields.text("known") {
-        "" => None,
-        known => R::stored(app, visit, known).await?,
-    };
-    // A form may depend on what is in it, such as the adapter: those fields are in every request.
-    let mut given = Map::new();
-    for (name, value) in fields.pairs().filter_map(|(name, value)| Some((name.strip_prefix('/')?, value))) {
-        given.insert(name.to_owned(), value.into());
+/// What somebody sent.
+struct Typed {
+    stored: Option<Stored>,
+    /// The form for it, empty.
+    form: Form,
+    /// It as a request.
+    request: Value,
+    /// Why it is no request at all.
+    faults: Vec<FieldError>,
+    as_json: bool,
+}
+
+async fn typed<R: Resource>(app: &App, visit: &Visit, fields: &Fields) -> Result<Typed, Refusal> {
+    let known = fields.text("known");
+    let stored = if known.is_empty() { None } else { R::stored(app, visit, known).await? };
+    if R::JSON && fields.text("as") == "json" {
+        let read = strict::read(fields.text(WHOLE).as_bytes()).map_err(entries::faults);
+        let (mut request, faults) = match read {
+            Ok(request) => (request, Vec::new()),
+            Err(faults) => (Value::Object(Map::new()), faults),
+        };
+        if !known.is_empty() {
+            put(&mut request, R::KEY, known.into());
+        }
+        return Ok(Typed { stored, form: json_form(), request, faults, as_json: true });
     }
-    let form = R::form(app, visit, &Value::Object(given), stored.as_ref()).await?;
-    let draft = form.draft(fields);
-    Ok((stored, form, draft))
+    // A form depends on what is in it, such as the adapter, and how many rows there are.
+    let tree = typed_tree(fields);
+    let form = R::form(app, visit, &tree, stored.as_ref()).await?.settled(&tree);
+    let request = R::of_form(form.draft(fields));
+    Ok(Typed { stored, form, request, faults: Vec::new(), as_json: false })
 }
 
 /// What was typed, as a request.
 pub async fn typed_draft<R: Resource>(app: &App, visit: &Visit, fields: &Fields) -> Result<Value, Refusal> {
-    typed::<R>(app, visit, fields).await.map(|(_, _, draft)| draft)
+    typed::<R>(app, visit, fields).await.map(|typed| typed.request)
 }
 
 /// The form again with what was typed, for what is shown beside it.
 pub async fn again<R: Resource>(app: &App, visit: &Visit, fields: &Fields) -> Page {
-    let (stored, form, draft) = typed::<R>(app, visit, fields).await?;
-    let opened = Opened {
-        version: fields.text("version").to_owned(),
-        base: fields.text("base").to_owned(),
-        typed: Some(fields),
-        draft,
-        ..Opened::default()
-    };
-    edit_page::<R>(app, visit, form.typed(fields), stored.as_ref(), opened).await
+    let Typed { stored, form, request, faults, as_json } = typed::<R>(app, visit, fields).await?;
+    let form = placed::<R>(form.typed(fields), &faults, as_json);
+    let shown = Shown { form, as_json, only_json: false };
+    edit_page::<R>(app, visit, shown, stored.as_ref(), Opened::typed(fields, request)).await
 }
 
 async fn remove<R: Resource>(State(app): State<Shared>, signed: Signed) -> Page {

@@ -5,7 +5,7 @@ use punctual_store::StoreError;
 use punctual_wire::{Code, FieldError};
 use serde_json::{Map, Value};
 
-use super::Form;
+use super::{Act, Form};
 use crate::{App, answer::Refusal, form::Fields, frame::Visit, links, words::Pill};
 
 /// A kind of definition that people make and change here.
@@ -25,6 +25,59 @@ pub trait Resource: Send + Sync + 'static {
     const EDITED: bool = true;
     /// What happens when one is removed, and the word for it.
     const REMOVING: (&'static str, &'static str) = ("Remove", "");
+
+    /// Whether the request can be edited as JSON too.
+    const JSON: bool = false;
+    /// What the button says that stores a change.
+    const SAVE: &'static str = "Save";
+
+    /// Whether a change is planned first: what it would do is shown, and stored when it is sent once more.
+    const PLANNED: bool = false;
+
+    /// Its own page.
+    fn at(key: &str) -> String {
+        format!("{}/edit?key={}", Self::HOME, links::encoded(key))
+    }
+
+    /// Where somebody goes who has saved it; `then` is what they want to do next.
+    fn after(key: &str, note: &str, _then: &str) -> String {
+        let at = Self::at(key);
+        let joined = if at.contains('?') { '&' } else { '?' };
+        format!("{at}{joined}done={note}")
+    }
+
+    /// Where somebody goes who leaves the form.
+    fn back(_stored: Option<&Stored>) -> String {
+        Self::HOME.to_owned()
+    }
+
+    /// What people call it.
+    fn name(stored: &Stored) -> String {
+        stored.key.clone()
+    }
+
+    /// Ways to save it and go on: the value of `then`, and what the button says.
+    const ACTS: &'static [(&'static str, &'static str)] = &[];
+
+    /// The request as its form has it, where that has another shape.
+    fn to_form(request: &Value) -> Value {
+        request.clone()
+    }
+
+    /// The same the other way round.
+    fn of_form(draft: Value) -> Value {
+        draft
+    }
+
+    /// Where the form has what is at this place of the request.
+    fn place(pointer: &str) -> String {
+        pointer.to_owned()
+    }
+
+    /// A button of its own that changes the form; the place to go on at, if it is one.
+    fn act(_act: &Act, _tree: &mut Value) -> Option<String> {
+        None
+    }
 
     /// That they may make and change them.
     fn may_change(visit: &Visit) -> Result<(), Refusal>;
@@ -62,6 +115,46 @@ pub trait Resource: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Done, Refused>> + Send;
 
     fn remove(app: &App, visit: &Visit, key: &str) -> impl Future<Output = Result<(), CommandError>> + Send;
+
+    /// What is wrong with one that is stored all the same, such as a draft, and what that means.
+    fn review(
+        _app: &App,
+        _visit: &Visit,
+        _stored: &Stored,
+    ) -> impl Future<Output = Result<Option<(&'static str, Vec<FieldError>)>, Refusal>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// What is wrong with a request, without storing it.
+    fn check(
+        _app: &App,
+        _visit: &Visit,
+        _seen: Seen,
+        _draft: &Value,
+    ) -> impl Future<Output = Result<(), Refused>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// What a request would do, as HTML.
+    fn plan(
+        _app: &App,
+        _visit: &Visit,
+        _stored: Option<&Stored>,
+        _draft: &Value,
+    ) -> impl Future<Output = Result<String, Refusal>> + Send {
+        std::future::ready(Ok(String::new()))
+    }
+
+    /// What stands beside the form, as HTML.
+    fn beside(
+        _app: &App,
+        _visit: &Visit,
+        _stored: Option<&Stored>,
+        _draft: &Value,
+        _typed: Option<&Fields>,
+    ) -> impl Future<Output = Result<String, Refusal>> + Send {
+        std::future::ready(Ok(String::new()))
+    }
 
     /// What stands below the form, as HTML.
     fn below(

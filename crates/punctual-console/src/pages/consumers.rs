@@ -1,14 +1,16 @@
-//! The consumers: where events are taken from, and how that goes.
+//! The consumers: where events are taken from, and how that goes. They are made and changed in `settings::consumers`.
 
 use askama::Template;
-use axum::{Router, extract::State, routing::get};
+use axum::{Router, extract::State, http::Uri, routing::get};
 use punctual_engine::consumers::{ConsumerHealth, ConsumerState};
 use punctual_store::consumers::ConsumerRow;
 
 use crate::{
     Shared,
     answer::{Page, page},
+    form::Fields,
     frame::{Frame, Visit},
+    links,
     times::When,
     words::{self, Pill},
 };
@@ -23,10 +25,14 @@ struct ConsumersPage {
     frame: Frame,
     sentence: String,
     rows: Vec<Consumer>,
+    may_change: bool,
+    removed: bool,
 }
 
 struct Consumer {
     key: String,
+    /// Where it is changed.
+    link: String,
     adapter: String,
     unit: String,
     pill: Pill,
@@ -38,7 +44,7 @@ struct Consumer {
     error: Option<(When, String)>,
 }
 
-async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let mut reader = app.engine.store.read_for_people().await?;
     let found = app.engine.consumers_with_health(&mut reader.conn()).await?;
     drop(reader);
@@ -52,7 +58,13 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         wrong => format!("{all}, {wrong} not connected."),
     };
     let rows = found.into_iter().map(|(row, health)| consumer(&app, &visit, row, health)).collect();
-    page(&ConsumersPage { frame: visit.frame(&app, "Consumers", "/consumers").await?, sentence, rows })
+    page(&ConsumersPage {
+        frame: visit.frame(&app, "Consumers", "/consumers").await?,
+        sentence,
+        rows,
+        may_change: visit.must_admin().is_ok(),
+        removed: Fields::of_query(&uri).text("done") == "removed",
+    })
 }
 
 fn consumer(app: &Shared, visit: &Visit, row: ConsumerRow, health: ConsumerHealth) -> Consumer {
@@ -73,6 +85,7 @@ fn consumer(app: &Shared, visit: &Visit, row: ConsumerRow, health: ConsumerHealt
         refused: words::grouped(health.refused),
         error: health.last_error_at.map(when).zip(health.last_error),
         unit: row.business_unit.unwrap_or_else(|| "all".to_owned()),
+        link: format!("/consumers/edit?key={}", links::encoded(&row.key)),
         key: row.key,
         adapter: row.adapter,
     }

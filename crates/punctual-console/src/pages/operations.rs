@@ -6,6 +6,8 @@ mod organisations;
 mod people;
 mod when;
 
+pub(super) use self::people::ahead_of;
+
 use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
@@ -147,13 +149,13 @@ struct Day {
 }
 
 #[derive(Clone)]
-struct Item {
-    link: String,
-    title: String,
+pub(super) struct Item {
+    pub link: String,
+    pub title: String,
     is_task: bool,
     /// The local time, or nothing for a whole day.
-    clock: String,
-    date: String,
+    pub clock: String,
+    pub date: String,
     pill: Pill,
     rules: String,
     next: Option<When>,

@@ -1,6 +1,7 @@
 //! The outbox: what is to be sent and what became of it, filtered, searched and acted upon.
 
 mod act;
+mod file;
 mod filter;
 
 pub(super) use act::done;
@@ -20,9 +21,9 @@ use punctual_engine::{
     delivery_policy::blocked_channels::BlockedChannels,
     kpis::{INTERVAL, OutboxKpis},
 };
-use punctual_model::{NotificationId, NotificationStatus};
+use punctual_model::{NotificationId, NotificationStatus, ReasonCode};
 use punctual_store::{
-    StoreError, lists,
+    StoreError, channels, lists,
     notifications::{self, ListedNotification, Next, Recipients, last_delivered},
 };
 
@@ -45,6 +46,7 @@ const OFFERED: i64 = 200;
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/outbox", get(show))
+        .route("/outbox.csv", get(file::csv))
         .route("/outbox/confirm", post(act::confirm))
         .route("/outbox/act", post(act::act))
 }
@@ -65,12 +67,17 @@ struct Outbox {
     next: Onward,
     is_first: bool,
     can_select: bool,
+    /// The span that a chart limits the list to, in words.
+    span: Option<String>,
 }
 
 /// Names that the filter's fields offer.
 struct Offered {
     sites: Vec<String>,
     lists: Vec<String>,
+    channels: Vec<String>,
+    /// Reason codes with their sentences.
+    causes: Vec<(&'static str, &'static str)>,
 }
 
 /// How the list goes on.
@@ -91,22 +98,24 @@ pub(super) struct Tile {
     pub spark: Option<String>,
 }
 
-struct Row {
-    id: String,
+pub(super) struct Row {
+    pub id: String,
     version: i64,
-    subject: String,
-    pill: Pill,
+    pub subject: String,
+    pub pill: Pill,
     stuck: bool,
     /// It waits for an hour, a limit or its channel.
     waits: bool,
     uncertain: bool,
     site: Option<String>,
-    list: Option<String>,
+    pub list: Option<String>,
     /// The first address where it names some.
     recipient: String,
-    channel: String,
-    reason: String,
-    when: When,
+    /// The same where it is the only one.
+    alone: Option<String>,
+    pub channel: String,
+    pub reason: String,
+    pub when: When,
     is_parked: bool,
 }
 
@@ -125,6 +134,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let recipients = notifications::recipients(&mut reader.conn(), seqs).await?;
     let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let last = last_delivered(&mut reader.conn()).await?;
+    let defined = channels::all(&mut reader.conn()).await?;
     drop(reader);
     let (mut sentence, mut shown, mut sites) = (String::new(), Vec::new(), Vec::new());
     if visit.viewer.sees_all() {
@@ -138,10 +148,12 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         Next::Page(place) => Onward::Page(filter.at(place)),
         Next::Further(place) => Onward::Further(filter.at(place)),
     };
-    let recipients: HashMap<i64, String> = recipients.into_iter().map(|to| (to.seq, named(&to))).collect();
+    let recipients: HashMap<i64, Recipients> = recipients.into_iter().map(|to| (to.seq, to)).collect();
     let shown_row = |row: ListedNotification| {
-        let recipient = recipients.get(&row.seq).cloned().unwrap_or_default();
-        Row { recipient, ..shaped(row, &visit, now, &blocked) }
+        let to = recipients.get(&row.seq);
+        let alone = to.filter(|to| to.count == 1).and_then(|to| to.first.clone());
+        let recipient = to.map(named).unwrap_or_default();
+        Row { recipient, alone, ..shaped(row, &visit, now, &blocked) }
     };
     let rows: Vec<Row> = found.rows.into_iter().map(shown_row).collect();
     let may_act = visit.viewer.may_act();
@@ -154,10 +166,23 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         is_first: filter.place.is_none(),
         can_select: may_act && rows.iter().any(|row| row.is_parked),
         done: act::done(&fields),
-        offered: Offered { sites, lists: lists.into_iter().map(|list| list.name).collect() },
+        offered: Offered {
+            sites,
+            lists: lists.into_iter().map(|list| list.name).collect(),
+            channels: defined.into_iter().map(|channel| channel.key).collect(),
+            causes: ReasonCode::all().iter().map(|code| (code.as_str(), code.sentence())).collect(),
+        },
+        span: span(&filter, &visit),
         rows,
         filter,
     })
+}
+
+fn span(filter: &Filter, visit: &Visit) -> Option<String> {
+    let (created, ended) = (filter.created.is_any(), filter.ended.is_any());
+    let queued = created.then(|| format!("queued {}", filter.created.shown(&visit.zone)));
+    let ended = ended.then(|| format!("ended {}", filter.ended.shown(&visit.zone)));
+    queued.into_iter().chain(ended).reduce(|one, other| format!("{one}, {other}"))
 }
 
 /// The message that a search names by its whole id, if the viewer may see it.
@@ -233,7 +258,12 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     ]
 }
 
-fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &BlockedChannels) -> Row {
+pub(super) fn shaped(
+    row: ListedNotification,
+    visit: &Visit,
+    now: Timestamp,
+    blocked: &BlockedChannels,
+) -> Row {
     use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
     let (stuck, waits) = (blocked.is_stuck(&row), blocked.waits(&row));
     let reason = match (row.status, waits) {
@@ -270,6 +300,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &Bloc
         site: row.source_site,
         list: row.list_name,
         recipient: String::new(),
+        alone: None,
         channel: row.channel.to_string(),
     }
 }
@@ -290,6 +321,11 @@ fn of(name: &str, value: &str) -> String {
 impl Row {
     fn site_link(&self) -> String {
         of("site", self.site.as_deref().unwrap_or_default())
+    }
+
+    /// Everything to the only one who gets it.
+    fn recipient_link(&self) -> Option<String> {
+        self.alone.as_deref().map(super::recipients::link)
     }
 
     fn list_link(&self) -> String {

@@ -1,21 +1,24 @@
 //! One look at everything: the sentence, the figures, how deliveries went in the last hours, and what needs a person.
 
 use askama::Template;
-use axum::{Router, extract::State, routing::get};
+use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
 use punctual_engine::titles::Titled;
 use punctual_store::{notifications, work};
 
 use super::{
     attention::{Item, item},
+    first_run::{self, Step},
     outbox::{Tile, tiles},
 };
 use crate::{
-    Shared,
-    answer::{Page, page},
-    chart::{self, Chart},
-    figures::{self, Interval},
+    App, Shared,
+    answer::{Page, Refusal, page},
+    chart::{self, Bar, By, Chart},
+    figures::{self, Interval, Range},
+    form::Fields,
     frame::{Frame, Visit},
+    links,
     times::{When, rough},
     words::{counted, grouped},
 };
@@ -32,6 +35,7 @@ pub fn routes() -> Router<Shared> {
 struct Overview {
     frame: Frame,
     sentence: String,
+    steps: Vec<Step>,
     tiles: Vec<Tile>,
     charts: Option<Charts>,
     problems: Vec<Item>,
@@ -39,18 +43,37 @@ struct Overview {
 }
 
 struct Charts {
-    outcomes: Chart,
+    choices: Choices,
+    endings: Chart,
+    legend: Vec<(String, &'static str)>,
     lateness: Chart,
+    ages: Chart,
+    age_bars: Vec<Bar>,
     table: Vec<TableRow>,
     is_about: bool,
     total: String,
+    range: &'static str,
+    length: String,
+}
+
+/// What the charts can show, with what they do show.
+struct Choices {
+    ranges: Vec<Choice>,
+    by: Vec<Choice>,
+}
+
+struct Choice {
+    name: &'static str,
+    link: String,
+    is_chosen: bool,
 }
 
 struct TableRow {
     span: String,
-    delivered: String,
-    parked: String,
-    set_aside: String,
+    link: String,
+    total: String,
+    /// Of each class, with its rows.
+    cells: Vec<(String, String)>,
     late: [String; 3],
 }
 
@@ -60,7 +83,9 @@ struct Upcoming {
     due: When,
 }
 
-async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let (range, by) = (Range::read(fields.text("range")), By::read(fields.text("by")));
     let now = Visit::now(&app);
     let found = app.engine.attention(&visit.viewer.by.reach(), PROBLEMS).await?;
     let problems: Vec<Item> = found
@@ -72,7 +97,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let (mut sentence, mut shown, mut charts) = (attention_words(found.total()), Vec::new(), None);
     if visit.viewer.sees_all() {
         let kpis = app.engine.outbox_kpis(None).await?;
-        let intervals = figures::intervals(&app, now).await?;
+        let intervals = figures::intervals(&app, now, range).await?;
         let mut reader = app.engine.store.read_for_people().await?;
         let last = notifications::last_delivered(&mut reader.conn()).await?;
         drop(reader);
@@ -85,15 +110,16 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             format!("the last delivery was {}", visit.zone.when(at, now).text)
         });
         sentence = format!("{sentence}, {waiting}, {last}.");
-        let spark: Vec<i64> = intervals.iter().map(|interval| interval.delivered).collect();
+        let spark: Vec<i64> = intervals.iter().map(Interval::delivered).collect();
         shown = tiles(&app, &kpis, Some(chart::sparkline(&spark)));
-        charts = Some(charted(&intervals, &visit));
+        charts = Some(charted(&app, &intervals, range, by, &visit).await?);
     } else {
         sentence.push('.');
     }
     let upcoming = coming(&app, &visit, now).await?;
+    let steps = first_run::steps(&app, &visit).await?;
     let frame = visit.frame(&app, "Overview", "/").await?;
-    page(&Overview { frame, sentence, tiles: shown, charts, problems, upcoming })
+    page(&Overview { frame, sentence, steps, tiles: shown, charts, problems, upcoming })
 }
 
 fn attention_words(total: i64) -> String {
@@ -104,24 +130,86 @@ fn attention_words(total: i64) -> String {
     }
 }
 
-fn charted(intervals: &[Interval], visit: &Visit) -> Charts {
-    let table = intervals.iter().rev().filter(|interval| interval.total() > 0).map(|interval| {
-        let end = interval.start + figures::INTERVAL;
-        TableRow {
-            span: format!("{}–{}", visit.zone.clock(interval.start), visit.zone.clock(end)),
-            delivered: grouped(interval.delivered),
-            parked: grouped(interval.parked),
-            set_aside: grouped(interval.set_aside),
-            late: interval.late.map_or([const { String::new() }; 3], |late| late.map(rough)),
-        }
+async fn charted(
+    app: &App,
+    intervals: &[Interval],
+    range: Range,
+    by: By,
+    visit: &Visit,
+) -> Result<Charts, Refusal> {
+    let classes = chart::classes(intervals, by);
+    let table = intervals.iter().rev().filter(|interval| interval.total() > 0).map(|interval| TableRow {
+        span: chart::span(interval, range, &visit.zone),
+        link: chart::ended(interval, &[]),
+        total: grouped(interval.total()),
+        cells: classes
+            .iter()
+            .map(|class| match class.count(interval) {
+                0 => (String::new(), String::new()),
+                count => (grouped(count), class.link(interval)),
+            })
+            .collect(),
+        late: interval.late.map_or([const { String::new() }; 3], |late| late.map(rough)),
     });
-    Charts {
-        outcomes: chart::outcomes(intervals, &visit.zone),
-        lateness: chart::lateness(intervals, &visit.zone),
+    let age_bars = ages(app, Visit::now(app)).await?;
+    Ok(Charts {
+        choices: choices(range, by),
+        endings: chart::endings(intervals, &classes, range, &visit.zone, None),
+        lateness: chart::lateness(intervals, range, &visit.zone),
+        ages: chart::bars(&age_bars),
+        age_bars,
         table: table.collect(),
         is_about: intervals.iter().any(|interval| interval.is_about),
         total: grouped(intervals.iter().map(Interval::total).sum()),
-    }
+        legend: classes.into_iter().map(|class| (class.name, class.style)).collect(),
+        range: range.in_words(),
+        length: rough(i64::try_from(range.interval().as_micros()).unwrap_or(i64::MAX)),
+    })
+}
+
+fn choices(range: Range, by: By) -> Choices {
+    let link = |range: Range, by: By| {
+        let range = if range == Range::Day { "" } else { range.as_str() };
+        let by = if by == By::Outcome { "" } else { by.as_str() };
+        format!("/{}", links::query([("range", range), ("by", by)]))
+    };
+    let ranges =
+        Range::ALL.map(|one| Choice { name: one.as_str(), link: link(one, by), is_chosen: one == range });
+    let by = By::ALL.map(|one| Choice { name: one.as_str(), link: link(range, one), is_chosen: one == by });
+    Choices { ranges: ranges.into(), by: by.into() }
+}
+
+const MINUTE: i64 = 60_000_000;
+/// The ages that what waits is divided by.
+const AGES: [(i64, &str); 4] = [
+    (MINUTE, "under 1 min"),
+    (15 * MINUTE, "under 15 min"),
+    (60 * MINUTE, "under 1 h"),
+    (1_440 * MINUTE, "under 1 day"),
+];
+
+/// How long what waits has been waiting, each bar with its rows.
+async fn ages(app: &App, now: Timestamp) -> Result<Vec<Bar>, Refusal> {
+    let since = AGES.map(|(age, _)| now.as_microsecond() - age);
+    let mut reader = app.engine.store.read_for_people().await?;
+    let found = notifications::queue_ages(&mut reader.conn(), since).await?;
+    drop(reader);
+    let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default().to_string();
+    let within = [found.first, found.second, found.third, found.fourth, found.total];
+    let names = AGES.iter().map(|(_, name)| *name).chain(["older"]);
+    let bars = names.enumerate().map(|(n, name)| {
+        let from = since.get(n).map(|from| at(*from)).unwrap_or_default();
+        let to = n.checked_sub(1).and_then(|before| since.get(before)).map(|to| at(*to)).unwrap_or_default();
+        let newer = n.checked_sub(1).map_or(0, |before| within[before]);
+        let pairs = [("status", "queued"), ("createdFrom", from.as_str()), ("createdTo", to.as_str())];
+        Bar {
+            name: name.to_owned(),
+            count: within[n] - newer,
+            link: format!("/outbox{}", links::query(pairs)),
+            style: if n >= 3 { "warn" } else { "s1" },
+        }
+    });
+    Ok(bars.collect())
 }
 
 async fn coming(

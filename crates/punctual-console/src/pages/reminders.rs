@@ -1,7 +1,8 @@
 //! Reminder settings: the list here, and beside it the editor.
 
 mod editor;
-mod form;
+mod fields;
+mod shape;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
@@ -26,7 +27,7 @@ use crate::{
 const ROWS: usize = 200;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/reminders", get(show)).merge(editor::routes())
+    Router::new().route("/reminders", get(show)).merge(editor::pages())
 }
 
 #[derive(Template)]

@@ -3,12 +3,14 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use punctual_engine::search::{Hit, HitKind};
+use punctual_model::Scope;
 
 use crate::{
     Shared,
     answer::{Page, page},
     form::Fields,
     frame::{Frame, NAV, Visit},
+    links::encoded,
 };
 
 /// Longer texts than this are cut; no name that people search for is.
@@ -26,6 +28,8 @@ struct SearchPage {
     sentence: String,
     groups: Vec<Group>,
     cut: Option<String>,
+    /// Where what is stored about the address is found, for those who may erase it.
+    personal: Option<String>,
 }
 
 struct Group {
@@ -64,6 +68,14 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         .into_iter()
         .map(|kind| Group { title: titled(kind), items: of_kind(&found.hits, kind) })
         .collect();
+    if q.contains('@') || q.starts_with('+') {
+        let item = Item {
+            title: format!("Everything to {q}"),
+            note: "messages, preferences, suppressions".to_owned(),
+            link: super::recipients::link(&q),
+        };
+        groups.insert(0, Group { title: "Recipients", items: vec![item] });
+    }
     groups.push(Group { title: "Pages", items: named(places.collect()) });
     if visit.viewer.may_author() {
         groups.push(Group { title: "Actions", items: named(ACTIONS.to_vec()) });
@@ -81,7 +93,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             cut.join(", ")
         )
     });
-    page(&SearchPage { frame: visit.frame(&app, "Search", "/search").await?, q, sentence, groups, cut })
+    let is_address = q.contains('@') || q.starts_with('+');
+    let personal = (is_address && visit.viewer.has(Scope::Admin))
+        .then(|| format!("/settings/personal-data?address={}", encoded(&q)));
+    let frame = visit.frame(&app, "Search", "/search").await?;
+    page(&SearchPage { frame, q, sentence, groups, cut, personal })
 }
 
 fn of_kind(hits: &[Hit], kind: HitKind) -> Vec<Item> {

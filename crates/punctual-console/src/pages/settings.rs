@@ -1,9 +1,12 @@
 //! Settings: everything that the API can define, by page. Each kind is a module with its description; how it is listed, edited
 //! and removed is in `editor`.
 
+mod channel_health;
 pub mod channels;
+mod consumers;
 mod keys;
 mod lists;
+mod personal_data;
 mod policy;
 mod retention;
 mod sites;
@@ -13,6 +16,7 @@ mod units;
 
 use askama::Template;
 use axum::{Router, extract::State, routing::get};
+use punctual_model::Scope;
 use punctual_store::{StoreError, business_units};
 
 use crate::{
@@ -35,6 +39,7 @@ pub fn of_units() -> Router<Shared> {
         .merge(routes::<lists::Lists>())
         .route("/settings/units", get(index::<units::Units>))
         .merge(routes::<units::Units>())
+        .merge(personal_data::pages())
 }
 
 /// Definitions without a unit: everybody reads them.
@@ -46,6 +51,7 @@ pub fn of_everybody() -> Router<Shared> {
 pub fn of_the_installation() -> Router<Shared> {
     Router::new()
         .merge(channels::pages())
+        .merge(consumers::pages())
         .merge(routes::<templates::Templates>())
         .merge(templates::preview())
         .route("/settings/keys", get(index::<keys::Keys>))
@@ -93,6 +99,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             entry("/settings/policy", "Delivery policy", "Daily caps, digests and topics for everybody"),
             entry("/suppressions", "Suppressions", "Who gets no messages, and why"),
             entry("/settings/subscribers", "Subscribers", "Programs that get events"),
+            entry("/consumers", "Consumers", "Brokers that events are taken from"),
         ]);
     }
     let mut access = vec![entry("/settings/units", "Business units", "Who owns data, and their time zones")];
@@ -105,6 +112,10 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     }
     groups.push(("Access", access));
     let mut records = vec![entry("/audit", "Audit", "Who did what")];
+    if visit.viewer.has(Scope::Admin) {
+        let about = "What is stored about a person, handed out or erased";
+        records.push(entry("/settings/personal-data", "Personal data", about));
+    }
     if sees_all {
         records.push(entry("/settings/retention", "Retention", "How long is kept, and what the purge did"));
     }

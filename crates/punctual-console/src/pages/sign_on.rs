@@ -11,8 +11,8 @@ use axum::{
     routing::{get, post},
 };
 use punctual_engine::{
-    CommandError,
-    commands::{MAPPINGS_MAX, MappingSettings, SignOn, SignOnSettings},
+    CommandError, GivenSecret,
+    commands::{MAPPINGS_MAX, MappingSettings, NewSignOn, SignOn, SignOnSettings},
 };
 use punctual_model::{Role, SignOnFault, SignOnRequest};
 use punctual_store::business_units;
@@ -51,7 +51,11 @@ struct SignOnPage {
     is_kept: bool,
     redirect_uri: String,
     entered: SignOnSettings,
+    /// What was typed now; what is stored is not sent again by a form that somebody only looked at.
     secret: String,
+    /// Where the stored secret is.
+    kept_secret: Option<String>,
+    no_secret: bool,
     scopes: String,
     mappings: Vec<Row>,
     faults: BTreeMap<String, String>,
@@ -75,7 +79,7 @@ struct Row {
     fault: Option<String>,
 }
 
-fn read(fields: &Fields) -> SignOnSettings {
+fn read(fields: &Fields) -> NewSignOn {
     let text = |name: &str| fields.text(name).trim().to_owned();
     let words = |text: &str| -> Vec<String> {
         text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -90,15 +94,21 @@ fn read(fields: &Fields) -> SignOnSettings {
             business_units: Some(units).filter(|units| !units.is_empty()),
         })
     });
-    SignOnSettings {
+    let settings = SignOnSettings {
         name: text("name"),
         issuer: text("issuer"),
         client_id: text("clientId"),
-        client_secret: Some(text("clientSecret")).filter(|text| !text.is_empty()),
+        client_secret: None,
         scopes: words(fields.text("scopes")),
         groups_claim: text("groupsClaim"),
         mappings: mappings.collect(),
-    }
+    };
+    let client_secret = match text("clientSecret") {
+        given if !given.is_empty() => GivenSecret::Given(given),
+        _ if !text("noSecret").is_empty() => GivenSecret::TakenAway,
+        _ => GivenSecret::LeftOut,
+    };
+    NewSignOn { settings, client_secret }
 }
 
 /// What a form about nothing yet has in its fields.
@@ -108,6 +118,11 @@ fn usual() -> SignOnSettings {
         groups_claim: "groups".to_owned(),
         ..SignOnSettings::default()
     }
+}
+
+/// What is stored, in a form that changes nothing.
+fn unchanged(settings: SignOnSettings) -> NewSignOn {
+    NewSignOn { settings, client_secret: GivenSecret::LeftOut }
 }
 
 /// What else a page shows than the settings.
@@ -126,11 +141,13 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         _ => None,
     };
     let entered = app.engine.sign_on_settings().await?.unwrap_or_else(usual);
-    form(&app, &visit, entered, Shown { done, ..Shown::default() }).await
+    form(&app, &visit, unchanged(entered), Shown { done, ..Shown::default() }).await
 }
 
-async fn form(app: &App, visit: &Visit, entered: SignOnSettings, shown: Shown) -> Page {
-    let is_kept = app.engine.sign_on_settings().await?.is_some();
+async fn form(app: &App, visit: &Visit, entered: NewSignOn, shown: Shown) -> Page {
+    let NewSignOn { settings: entered, client_secret } = entered;
+    let stored = app.engine.sign_on_settings().await?;
+    let is_kept = stored.is_some();
     let mut reader = app.engine.store.read_for_people().await?;
     let offered = business_units::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     drop(reader);
@@ -151,7 +168,12 @@ async fn form(app: &App, visit: &Visit, entered: SignOnSettings, shown: Shown) -
         of_file,
         is_kept,
         redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),
-        secret: entered.client_secret.clone().unwrap_or_default(),
+        kept_secret: stored.and_then(|stored| stored.client_secret),
+        no_secret: client_secret == GivenSecret::TakenAway,
+        secret: match client_secret {
+            GivenSecret::Given(given) => given,
+            GivenSecret::LeftOut | GivenSecret::TakenAway => String::new(),
+        },
         scopes: entered.scopes.join(" "),
         mappings: rows(&entered, &faults),
         entered,
@@ -227,7 +249,8 @@ async fn test(State(app): State<Shared>, form_sent: Signed) -> Page {
     let Signed { visit, fields } = form_sent;
     visit.must_admin()?;
     let entered = read(&fields);
-    let sign_on = match app.sign_on.open(&entered) {
+    let completed = app.engine.completed_sign_on(&entered).await;
+    let sign_on = match completed.and_then(|settings| app.sign_on.open(&settings)) {
         Ok(sign_on) => sign_on,
         Err(error) => {
             let faults = by_field(error)?;

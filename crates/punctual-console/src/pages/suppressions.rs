@@ -27,7 +27,7 @@ const ROWS: usize = 50;
 /// Counting stops here.
 const COUNTED: i64 = 100_000;
 /// The types that people are reached over; others can be added through the API.
-const TYPES: [&str; 5] = ["email", "sms", "whatsapp", "inbox", "webhook"];
+pub const TYPES: [&str; 5] = ["email", "sms", "whatsapp", "inbox", "webhook"];
 
 pub fn routes() -> Router<Shared> {
     Router::new()

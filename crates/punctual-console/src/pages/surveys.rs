@@ -1,11 +1,15 @@
 //! Surveys: which there are, what their answers come to, every link with its timeline, and what authors do with them.
 
+mod builder;
 mod campaign;
 mod edit;
 mod instances;
 mod lab;
+mod publish;
 mod results;
+mod shape;
 pub mod subscribers;
+mod trial;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
@@ -31,7 +35,8 @@ const SHOWN: i64 = 200;
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/surveys", get(show))
-        .merge(edit::routes())
+        .merge(edit::pages())
+        .merge(publish::routes())
         .merge(campaign::routes())
         .merge(results::routes())
         .merge(instances::routes())

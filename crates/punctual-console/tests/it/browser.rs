@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use punctual_console::{ConsoleState, router};
-use punctual_engine::Actor;
 use punctual_engine::keys::ensure_admin_key;
+use punctual_engine::{Actor, commands::SignOns};
 use punctual_model::{NotificationSource, ReasonCode, SendOutcome};
 use punctual_reports::Sources;
 use punctual_store::{
@@ -31,8 +31,14 @@ pub struct Stage {
 
 impl Stage {
     pub async fn on(bed: &TestBed) -> Self {
+        Self::with_sign_on(bed, SignOns::default()).await
+    }
+
+    /// The same where people may come from a provider.
+    pub async fn with_sign_on(bed: &TestBed, sign_on: SignOns) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
+        bed.engine.policy.links_lead_to(address.clone());
         let stop = CancellationToken::new();
         let wall = Arc::new(WallClock);
         ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();
@@ -43,7 +49,7 @@ impl Stage {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
-            sign_on: Default::default(),
+            sign_on: Arc::new(sign_on),
             stop: stop.clone(),
         };
         let server =
@@ -464,19 +470,25 @@ fn a_reminder_is_planned_saved_and_explained() {
         stage.sign_in().await;
         stage.open("/reminders").await;
         stage.browser.follow("a[href='/reminders/new']").await;
-        for (name, text) in [
-            ("name", "First aid"),
-            ("triggerKey", "first-aid-expiry"),
-            ("test0Field", "state.kind"),
-            ("test0Value", "first-aid"),
-        ] {
-            stage.browser.click(&format!("input[name={name}]")).await;
-            stage.browser.write(text).await;
+        stage.browser.click("[name='/name']").await;
+        stage.browser.write("First aid").await;
+        let choose = "(() => { document.querySelector('[name=\"/sourceType\"]').value = 'document'; window.before = true; \
+                      document.querySelector('[name=\"/sourceType\"]').dispatchEvent(new Event('change', { bubbles: true })); })()";
+        stage.browser.eval(choose).await;
+        stage
+            .browser
+            .until("window.before === undefined && document.querySelector('select[name=\"/date/field\"]')")
+            .await;
+        for (name, value) in [("/date/field", "/expiresOn"), ("/recipients/field", "/email")] {
+            stage
+                .browser
+                .eval(&format!("document.querySelector('[name=\"{name}\"]').value = '{value}'"))
+                .await;
         }
-        stage.browser.follow("form.editor button").await;
+        stage.browser.follow("#edit .form-acts .primary").await;
         assert_eq!(stage.texts("#plan dd").await, ["9", "0", "0", "0", "0"]);
         stage.browser.picture("reminder-plan-1280-light").await;
-        stage.browser.follow("button[formaction='/reminders/save']").await;
+        stage.browser.follow("#edit .form-acts .primary").await;
         assert!(stage.texts(".notice").await[0].starts_with("The setting is saved"));
         stage.browser.follow("nav a[href='/calendar']").await;
         assert_eq!(stage.texts("a.many").await, ["3", "3", "3"]);
@@ -486,7 +498,6 @@ fn a_reminder_is_planned_saved_and_explained() {
             ("reminders", "/reminders"),
             ("reminder", "/reminders/new"),
             ("reminder-threshold", "/reminders/new?kind=threshold"),
-            ("reminder-json", "/reminders/new?kind=json"),
             ("calendar", "/calendar?from=2026-05-18&day=2026-05-21"),
             ("sources", "/sources"),
             ("source", "/sources/document/1"),
@@ -497,7 +508,7 @@ fn a_reminder_is_planned_saved_and_explained() {
         // Removed after a look at what that takes back.
         stage.open("/reminders").await;
         stage.browser.follow("td.subject a").await;
-        stage.browser.follow(".bar a.button").await;
+        stage.browser.follow(".row-acts a.button").await;
         assert!(stage.texts(".sentence").await[0].starts_with("9 planned reminders will be taken back"));
         stage.browser.picture("reminder-remove-1280-light").await;
         stage.browser.follow("button.danger").await;

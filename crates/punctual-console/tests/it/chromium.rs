@@ -186,7 +186,7 @@ impl Chromium {
         panic!("in vain: {condition}\n{}", page.as_str().unwrap_or_default());
     }
 
-    /// Clicks in the middle of the first element that matches, as a person would: a click that did not meet the element,
+    /// Clicks in the middle of the first element that matches, or of its first line, as a person would: a click that did not meet the element,
     /// because the page was still being laid out, is made again.
     pub async fn click(&mut self, selector: &str) {
         let aim = format!(
@@ -194,7 +194,7 @@ impl Chromium {
              const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center' }}); \
              window.met = false; \
              addEventListener('click', (click) => {{ window.met = (e.closest('label') ?? e).contains(click.target); }}, {{ capture: true, once: true }}); \
-             const r = e.getBoundingClientRect(); done([r.x + r.width / 2, r.y + r.height / 2]); }})))"
+             const r = e.getClientRects()[0] ?? e.getBoundingClientRect(); done([r.x + r.width / 2, r.y + r.height / 2]); }})))"
         );
         for _ in 0..20 {
             let place = self.eval(&aim).await;

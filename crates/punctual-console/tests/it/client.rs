@@ -153,7 +153,9 @@ impl Client {
         let request = request.body(Body::from(body)).unwrap();
         let answer = tower::ServiceExt::oneshot(self.router.clone(), request).await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        if let Some(set) = headers.get(header::SET_COOKIE) {
+        // The zone is no part of who somebody is.
+        let set = headers.get(header::SET_COOKIE);
+        if let Some(set) = set.filter(|set| !set.as_bytes().starts_with(b"punctual-zone")) {
             let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
             self.set_cookie(Some(pair).filter(|pair| !pair.ends_with('=')));
         }

@@ -13,7 +13,7 @@ on_both! {
     t03_forms_of_other_sites_change_nothing;
 }
 
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 27] = [
     "/",
     "/audit",
     "/outbox",
@@ -39,6 +39,7 @@ const PAGES: [&str; 26] = [
     "/settings/subscribers/add",
     "/settings/policy",
     "/settings/retention",
+    "/settings/personal-data",
     "/sign-in?token=x",
 ];
 
@@ -160,6 +161,9 @@ async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
         "/settings/sites/rotate",
         "/settings/policy/save",
         "/settings/retention/purge",
+        "/settings/personal-data/plan",
+        "/settings/personal-data/erase",
+        "/settings/personal-data/export",
     ];
     let same = ("sec-fetch-site", "same-origin");
     for form in forms {

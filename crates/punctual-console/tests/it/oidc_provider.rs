@@ -27,11 +27,11 @@ on_both! {
 }
 
 /// A provider in a process of its own, which ends with this.
-struct Provider {
+pub struct Provider {
     process: Child,
     /// It writes warnings there later, and would end if nobody had the other end.
     _output: BufReader<ChildStdout>,
-    issuer: String,
+    pub issuer: String,
     now: Timestamp,
 }
 
@@ -50,7 +50,7 @@ fn node_modules() -> PathBuf {
 }
 
 impl Provider {
-    fn start(address: &str) -> Self {
+    pub fn start(address: &str) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oidc/provider.mjs");
         let mut process = Command::new("node")
             .arg(script)

@@ -29,7 +29,7 @@ on_both! {
     who_may_only_read_has_no_buttons;
 }
 
-async fn person(bed: &TestBed, id: &str) {
+pub async fn person(bed: &TestBed, id: &str) {
     let row = PersonRow {
         id: id.into(),
         name: id.to_uppercase(),
@@ -42,7 +42,7 @@ async fn person(bed: &TestBed, id: &str) {
         updated_at: 0,
     };
     let mut tx = bed.begin().await;
-    people::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &row).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -34,9 +34,9 @@ async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
         page.contains("One item needs attention, no message waits, the last delivery was just now."),
         "{page}"
     );
-    assert!(page.contains("05:00–05:15: 20 delivered, 1 parked, 0 set aside"), "{page}");
+    assert!(page.contains("05:00–05:30: 20 delivered") && page.contains("05:00–05:30: 1 parked"), "{page}");
     assert!(page.contains("half within 2 s, 95 % within 2 s, 99 % within 2 s"), "{page}");
-    assert!(page.contains("21 ended in 12 hours") && page.contains("Schedule soon"), "{page}");
+    assert!(page.contains("21 ended in 24 hours") && page.contains("Schedule soon"), "{page}");
     assert!(page.len() < 150 << 10);
     bed.leaves_open("one comes in an hour");
 }

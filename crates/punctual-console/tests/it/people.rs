@@ -25,7 +25,7 @@ async fn stored(bed: &TestBed, id: &str) -> Option<people::PersonRow> {
     people::get(&mut bed.read().await.conn(), &Reach::Everything, id).await.unwrap()
 }
 
-const ANN: [(&str, &str); 8] = [
+pub const ANN: [(&str, &str); 8] = [
     ("known", ""),
     ("id", "ann"),
     ("name", "Ann"),
@@ -189,7 +189,7 @@ async fn another_business_unit_s_people_are_not_there(bed: TestBed) {
     assert!(rows(&other.page("/operations/people").await).is_empty());
     other.act("/operations/people/delete", &[("id", "ann")]).await.refused(404, "not_found");
     // The id is taken: nothing is overwritten, and nothing of who has it is told.
-    other.act("/operations/people/save", &ANN).await.refused(404, "not_found");
+    other.act("/operations/people/save", &ANN).await.refused(409, "id_reused");
     let reply = other.act("/operations/people/save", &with(&fields, &[("id", "ben")])).await;
     assert!(reply.text.contains("There is no business unit"), "{}", reply.text);
     let mine = with(&ANN, &[("id", "ben")]);

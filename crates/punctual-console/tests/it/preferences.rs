@@ -20,7 +20,7 @@ on_both! {
     a_message_that_waits_says_why_on_its_page;
 }
 
-fn path(bed: &TestBed, topic: Option<&str>) -> String {
+pub fn path(bed: &TestBed, topic: Option<&str>) -> String {
     let holder = Holder { address: "ann@example.org".into(), topic: topic.map(str::to_owned) };
     let link = bed.engine.preference_link(&holder);
     link.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned()

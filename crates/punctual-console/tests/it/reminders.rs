@@ -13,12 +13,13 @@ use punctual_wire::keys::Scope;
 use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
-use crate::client::{Client, attribute, rows};
+use crate::client::{Client, Reply, attribute, rows};
 
 on_both! {
     a_setting_is_planned_before_it_is_saved;
     a_definition_that_is_wrong_keeps_its_text_and_names_the_field;
     a_setting_is_written_and_changed_in_fields;
+    rows_are_added_and_nothing_typed_is_lost;
     what_is_wrong_stands_beside_its_field;
     what_the_fields_cannot_say_is_edited_as_text;
     a_setting_is_removed_after_a_look_at_what_that_takes_back;
@@ -63,18 +64,43 @@ pub async fn tell(bed: &TestBed, kind: &str, id: &str, state: &Value) {
         .unwrap();
 }
 
+/// The editor's second tab with this definition.
+pub fn as_json(text: &str) -> Vec<(&str, &str)> {
+    vec![("as", "json"), ("definition", text)]
+}
+
+/// Sends the form twice, as a person does: what it would do is shown, and then it is saved.
+pub async fn save(client: &Client, fields: &[(&str, &str)]) -> Reply {
+    let planned = client.act("/reminders/save", fields).await;
+    assert_eq!(planned.status, 200, "{}", planned.text);
+    let token =
+        attribute(&planned.text, "name=\"planned\" value=\"").replace("&#34;", "\"").replace("&#38;", "&");
+    let mut fields = fields.to_vec();
+    fields.push(("planned", &token));
+    client.act("/reminders/save", &fields).await
+}
+
 async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/reminders").await.contains("No reminders yet"));
     assert!(client.page("/sources").await.contains("No sources yet"));
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    tell(&bed, "document", "43", &json!({ "expiresOn": "2026-03-01" })).await;
     let text = definition().to_string();
-    let planned = client.act("/reminders/plan", &[("id", ""), ("version", ""), ("definition", &text)]).await;
+    let planned = client.act("/reminders/save", &as_json(&text)).await;
     assert_eq!(planned.status, 200, "{}", planned.text);
-    assert!(planned.text.contains("<dt>created</dt><dd>3</dd>"), "{}", planned.text);
+    for told in [
+        "<dt>created</dt><dd>3</dd>",
+        "First aid, document 42: 30 days before 20 Jun",
+        "3 messages in the last twelve months, as the sources are now.",
+        "First aid, document 43: 1 day before 1 Mar",
+        "Computed from the present states of sources",
+        "It is for 2 of 2 sources of this kind.",
+    ] {
+        assert!(planned.text.contains(told), "{told}: {}", planned.text);
+    }
     assert!(client.page("/reminders").await.contains("No reminders yet"), "a plan changes nothing");
-    let saved = client.act("/reminders/save", &[("id", ""), ("version", ""), ("definition", &text)]).await;
-    saved.leads_to("/reminders?saved=yes");
+    save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
     let list = client.page("/reminders?saved=yes").await;
     assert!(
         list.contains("1 setting, 1 active.") && list.contains("30 days before, 7 days before, 1 day before"),
@@ -85,16 +111,26 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     assert_eq!(attribute(&editor, "name=\"version\" value=\""), "1");
     let mut change = definition();
     change["date"]["offsetsDays"] = json!([14]);
-    let fields = [("id", id.as_str()), ("version", "1"), ("definition", &change.to_string())];
-    let planned = client.act("/reminders/plan", &fields).await;
+    let (text, base) = (change.to_string(), definition().to_string());
+    let mut fields = as_json(&text);
+    fields.extend([("known", id.as_str()), ("version", "1"), ("base", base.as_str())]);
+    let planned = client.act("/reminders/save", &fields).await;
     assert!(
         planned.text.contains("<dt>created</dt><dd>1</dd>")
             && planned.text.contains("<dt>taken back</dt><dd>3</dd>"),
         "{}",
         planned.text
     );
-    client.act("/reminders/save", &fields).await.leads_to("/reminders?saved=yes");
-    client.act("/reminders/save", &fields).await.refused(409, "stale_version");
+    save(&client, &fields).await.leads_to("/reminders?saved=yes");
+    let stale = client.act("/reminders/save", &fields).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    assert!(
+        stale.text.contains("Somebody else has changed this reminder meanwhile")
+            && stale.text.contains("Days before: was <code>30, 7, 1</code>, is now <code>14</code>")
+            && stale.text.contains("name=\"version\" value=\"2\""),
+        "{}",
+        stale.text
+    );
     let page = client.page("/sources/document/42").await;
     assert!(
         page.contains("1 reminder is planned.") && page.contains("Another date or setting replaced it"),
@@ -110,19 +146,12 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Test
     let client = Client::admin(&bed).await;
     let mut wrong = definition();
     wrong["date"]["sendTime"] = json!("25:00");
-    let fields = [("id", ""), ("version", ""), ("definition", &*wrong.to_string())];
-    for path in ["/reminders/plan", "/reminders/save"] {
-        let reply = client.act(path, &fields).await;
-        assert_eq!(reply.status, 200, "{}", reply.text);
-        assert!(
-            reply.text.contains("<code>/date/sendTime</code>") && reply.text.contains("25:00"),
-            "{}",
-            reply.text
-        );
-    }
-    let fields = [("id", ""), ("version", ""), ("definition", "{\"name\": <script>")];
-    let reply = client.act("/reminders/plan", &fields).await;
-    assert!(reply.text.contains("json_syntax") && reply.text.contains("&#60;script&#62;"), "{}", reply.text);
+    let reply = client.act("/reminders/save", &as_json(&wrong.to_string())).await;
+    assert_eq!(reply.status, 422, "{}", reply.text);
+    assert!(reply.text.contains("/date/sendTime: ") && reply.text.contains("25:00"), "{}", reply.text);
+    let reply = client.act("/reminders/save", &as_json("{\"name\": <script>")).await;
+    assert_eq!(reply.status, 422, "{}", reply.text);
+    assert!(reply.text.contains("aria-invalid") && reply.text.contains("&#60;script&#62;"), "{}", reply.text);
     assert!(client.page("/reminders").await.contains("No reminders yet"));
     client.get("/reminders/none").await.refused(404, "not_found");
 }
@@ -130,17 +159,17 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Test
 /// The fields of the form for a new setting, as a browser sends them.
 const FIELDS: [(&str, &str); 12] = [
     ("as", "form"),
-    ("kind", "dateBased"),
-    ("name", "First aid"),
-    ("sourceType", "document"),
-    ("triggerKey", "first-aid"),
-    ("dateField", "/expiresOn"),
-    ("dateTime", "09:00"),
-    ("offsets", "30, 7, 1"),
-    ("recipients", "addresses"),
-    ("addresses", "a@b.example"),
-    ("channel", "email:default"),
-    ("active", "yes"),
+    ("/kind", "dateBased"),
+    ("/name", "First aid"),
+    ("/sourceType", "document"),
+    ("/date/field", "/expiresOn"),
+    ("/date/sendTime", "09:00"),
+    ("/date/offsetsDays", "30, 7, 1"),
+    ("/recipients/how", "addresses"),
+    ("/recipients/addresses", "a@b.example"),
+    ("/delivery/channel", "email:default"),
+    ("/delivery/subject", "{{ state.kind }} of {{ source.id }}"),
+    ("/active", "yes"),
 ];
 
 fn with<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
@@ -150,50 +179,125 @@ fn with<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
     fields
 }
 
+const ONLY_FIRST_AID: [(&str, &str); 4] = [
+    ("/filter/tests?rows", "1"),
+    ("/filter/tests/0/questionId", "state.kind"),
+    ("/filter/tests/0/op", "=="),
+    ("/filter/tests/0/value", "first-aid"),
+];
+
 async fn a_setting_is_written_and_changed_in_fields(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    for (kind, asks) in
-        [("dateBased", "Days before or after"), ("recurring", "Days before each"), ("threshold", "Reaches")]
-    {
+    let shown = |page: &str, name: &str| {
+        let at = page.find(&format!("name=\"{name}\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+        let part = page[..at].rfind("<details class=\"panel part\"").unwrap();
+        let end = part + page[part..].find('>').unwrap();
+        !page[part..end].contains("hidden")
+    };
+    for (kind, asks) in [
+        ("dateBased", "/date/offsetsDays"),
+        ("recurring", "/recurring/every"),
+        ("threshold", "/threshold/op"),
+    ] {
         let page = client.page(&format!("/reminders/new?kind={kind}")).await;
-        assert!(page.contains(asks) && page.contains("name=\"as\" value=\"form\""), "{page}");
+        for name in ["/date/offsetsDays", "/recurring/every", "/threshold/op"] {
+            assert_eq!(shown(&page, name), name == asks, "{kind} {name}");
+        }
     }
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20", "kind": "first-aid" })).await;
     tell(&bed, "document", "43", &json!({ "expiresOn": "2026-06-20", "kind": "other" })).await;
-    let only =
-        [("tests", "all"), ("test0Field", "state.kind"), ("test0Op", "=="), ("test0Value", "first-aid")];
-    let planned = client.act("/reminders/plan", &with(&only)).await;
+    // The fields are picked from a source, with its values.
+    let page = client.page("/reminders/new?sourceType=document").await;
+    assert!(
+        page.contains("<option value=\"/expiresOn\">expiresOn: 2026-06-20</option>")
+            && page.contains("document 43"),
+        "{page}"
+    );
+    let fields = with(&ONLY_FIRST_AID);
+    let planned = client.act("/reminders/save", &fields).await;
     assert!(planned.text.contains("<dt>created</dt><dd>3</dd>"), "{}", planned.text);
     assert!(
         planned.text.contains("value=\"30, 7, 1\"") && planned.text.contains("value=\"first-aid\""),
         "kept"
     );
-    client.act("/reminders/save", &with(&only)).await.leads_to("/reminders?saved=yes");
+    // The message as a real source gets it, and what is not in it.
+    assert!(planned.text.contains("first-aid of 42"), "{}", planned.text);
+    let previewed = client.act("/reminders/preview", &with(&[("/sample", "43")])).await;
+    assert!(previewed.text.contains("other of 43"), "{}", previewed.text);
+    let unknown = client.act("/reminders/preview", &with(&[("/delivery/body", "{{ state.number }}")])).await;
+    assert!(
+        unknown.text.contains("state.number")
+            && unknown.text.contains("There are state.expiresOn, state.kind"),
+        "{}",
+        unknown.text
+    );
+    save(&client, &fields).await.leads_to("/reminders?saved=yes");
     let id = rows(&client.page("/reminders").await).remove(0);
     let page = client.page(&format!("/reminders/{id}")).await;
-    assert!(page.contains("value=\"/expiresOn\"") && page.contains(">a@b.example</textarea>"), "{page}");
-    let mut changed = with(&[("offsets", "14"), ("id", &id), ("version", "1")]);
-    changed.extend(only);
-    let planned = client.act("/reminders/plan", &changed).await;
+    assert!(
+        page.contains("<option value=\"/expiresOn\" selected>") && page.contains("a@b.example</textarea>"),
+        "{page}"
+    );
+    let mut changed = with(&[("/date/offsetsDays", "14"), ("known", &id), ("/id", &id), ("version", "1")]);
+    changed.extend(ONLY_FIRST_AID);
+    let planned = client.act("/reminders/save", &changed).await;
     assert!(planned.text.contains("<dt>taken back</dt><dd>3</dd>"), "{}", planned.text);
-    client.act("/reminders/save", &changed).await.leads_to("/reminders?saved=yes");
+    save(&client, &changed).await.leads_to("/reminders?saved=yes");
     bed.run_for(60 * 86_400).await;
     assert_eq!(bed.sent().len(), 1);
+    assert_eq!(bed.sent()[0].subject, "first-aid of 42");
+}
+
+async fn rows_are_added_and_nothing_typed_is_lost(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    let mut fields = with(&[("do", "add /filter/tests"), ("/name", "Half done"), ("/date/offsetsDays", "x")]);
+    fields.extend([
+        ("/filter/tests?rows", "1"),
+        ("/filter/tests/0/questionId", "state.a"),
+        ("/filter/tests/0/value", "1"),
+    ]);
+    let page = client.act("/reminders/save", &fields).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    for kept in [
+        "name=\"/filter/tests?rows\" value=\"2\"",
+        "value=\"Half done\"",
+        "value=\"x\"",
+        "name=\"/filter/tests/1/questionId\"",
+        "value=\"state.a\"",
+    ] {
+        assert!(page.text.contains(kept), "{kept}: {}", page.text);
+    }
+    // As JSON and back.
+    let json = client.act("/reminders/save", &with(&[("do", "as json")])).await;
+    let text = json.text.split("name=\"definition\"").nth(1).unwrap().split("\">\n").nth(1).unwrap();
+    let text = text.split("</textarea>").next().unwrap().replace("&#34;", "\"");
+    assert!(text.contains("\"field\": \"/expiresOn\""), "{text}");
+    let back =
+        client.act("/reminders/save", &[("as", "json"), ("definition", &text), ("do", "as form")]).await;
+    assert!(back.text.contains("value=\"30, 7, 1\""), "{}", back.text);
+    let broken =
+        client.act("/reminders/save", &[("as", "json"), ("definition", "{"), ("do", "as form")]).await;
+    assert_eq!(broken.status, 422, "{}", broken.text);
+    assert!(client.page("/reminders").await.contains("No reminders yet"));
 }
 
 async fn what_is_wrong_stands_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     for (field, wrong, says) in [
-        ("dateTime", "25:00", "25:00"),
-        ("offsets", "soon", "Expected whole days"),
-        ("addresses", "nobody", "nobody"),
-        ("name", "", "name"),
-        ("maxLateness", "1 month", "month"),
+        ("/date/sendTime", "25:00", "25:00"),
+        ("/date/offsetsDays", "soon", "Expected whole days"),
+        ("/recipients/addresses", "nobody", "nobody"),
+        ("/name", "", "name"),
+        ("/maxLateness", "1 month", "month"),
+        ("/delivery/body", "{{ setting.nothing }}", "setting.nothing"),
     ] {
         let reply = client.act("/reminders/save", &with(&[(field, wrong)])).await;
-        assert_eq!(reply.status, 200, "{}", reply.text);
+        assert_eq!(reply.status, 422, "{field}: {}", reply.text);
+        let at = reply.text.find(&format!("name=\"{field}\"")).unwrap();
+        let control = &reply.text[at..at + 300];
+        assert!(control.contains("aria-invalid") && control.contains("autofocus"), "{field}: {control}");
         assert!(
-            reply.text.contains("class=\"fault\"") && reply.text.contains(says),
+            reply.text.contains("Nothing was saved") && reply.text.contains(says),
             "{field}: {}",
             reply.text
         );
@@ -203,18 +307,24 @@ async fn what_is_wrong_stands_beside_its_field(bed: TestBed) {
 
 async fn what_the_fields_cannot_say_is_edited_as_text(bed: TestBed) {
     let client = Client::admin(&bed).await;
+    // A nested filter has a field of its own; what has none is shown as JSON.
     let mut deep = definition();
     deep["filter"] = json!({ "not": { "questionId": "state.kind", "op": "==", "value": "x" } });
-    let fields = [("id", ""), ("version", ""), ("definition", &*deep.to_string())];
-    client.act("/reminders/save", &fields).await.leads_to("/reminders?saved=yes");
+    save(&client, &as_json(&deep.to_string())).await.leads_to("/reminders?saved=yes");
     let id = rows(&client.page("/reminders").await).remove(0);
     let page = client.page(&format!("/reminders/{id}")).await;
-    assert!(page.contains("more than the fields can show") && page.contains("id=\"definition\""), "{page}");
+    assert!(page.contains("name=\"/filter/other\"") && page.contains("&#34;not&#34;"), "{page}");
+    let mut own = definition();
+    own["delivery"]["policy"] = json!("standard");
+    save(&client, &as_json(&own.to_string())).await.leads_to("/reminders?saved=yes");
+    let other = rows(&client.page("/reminders").await).into_iter().find(|other| *other != id).unwrap();
+    let page = client.page(&format!("/reminders/{other}")).await;
+    assert!(page.contains("more than the form can show") && page.contains("name=\"definition\""), "{page}");
 }
 
 async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
+    save(&client, &FIELDS).await.leads_to("/reminders?saved=yes");
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let id = rows(&client.page("/reminders").await).remove(0);
     let asked = client.page(&format!("/reminders/{id}/remove")).await;
@@ -234,7 +344,7 @@ async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed)
 async fn the_overview_leaves_out_housekeeping(bed: TestBed) {
     let client = Client::admin(&bed).await;
     punctual_workflows::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
-    client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
+    save(&client, &FIELDS).await.leads_to("/reminders?saved=yes");
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let page = client.page("/").await;
     assert!(
@@ -249,16 +359,14 @@ async fn the_overview_leaves_out_housekeeping(bed: TestBed) {
 async fn only_those_who_may_write_see_the_buttons(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let text = definition().to_string();
-    let fields = [("id", ""), ("version", ""), ("definition", text.as_str())];
-    admin.act("/reminders/save", &fields).await.leads_to("/reminders?saved=yes");
+    let fields = as_json(&text);
+    save(&admin, &fields).await.leads_to("/reminders?saved=yes");
     let reader = admin.with_key(&[Scope::Read], None).await;
     let list = reader.page("/reminders").await;
     assert!(!list.contains("New reminder"), "{list}");
     let id = rows(&list).remove(0);
     let one = reader.page(&format!("/reminders/{id}")).await;
-    assert!(one.contains("<fieldset disabled>") && !one.contains("Show what it would do"), "{one}");
-    let text = reader.page(&format!("/reminders/{id}?as=json")).await;
-    assert!(text.contains(" readonly>") && !text.contains("Show what it would do"), "{text}");
+    assert!(one.contains("<fieldset disabled") && !one.contains("Show what it would do"), "{one}");
     reader.get(&format!("/reminders/{id}/remove")).await.refused(403, "scope_missing");
     reader.act("/reminders/remove", &[("id", &id), ("version", "1")]).await.refused(403, "scope_missing");
     reader.act("/reminders/save", &fields).await.refused(403, "scope_missing");
@@ -267,18 +375,14 @@ async fn only_those_who_may_write_see_the_buttons(bed: TestBed) {
     let mut of_another = definition();
     of_another["businessUnit"] = json!("de");
     let text = of_another.to_string();
-    let fields = [("id", ""), ("version", ""), ("definition", text.as_str())];
-    let reply = limited.act("/reminders/save", &fields).await;
-    assert!(reply.text.contains("<code>/businessUnit</code>"), "{}", reply.text);
+    let reply = limited.act("/reminders/save", &as_json(&text)).await;
+    assert!(reply.text.contains("/businessUnit: "), "{}", reply.text);
 }
 
 async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let text = definition().to_string();
-    client
-        .act("/reminders/save", &[("id", ""), ("version", ""), ("definition", &text)])
-        .await
-        .leads_to("/reminders?saved=yes");
+    save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
     for id in 0..60 {
         tell(&bed, "document", &format!("{id:02}"), &json!({ "expiresOn": "2026-06-20" })).await;
     }

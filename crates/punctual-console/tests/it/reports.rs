@@ -31,7 +31,7 @@ on_both! {
     what_is_wrong_in_the_fields_stands_beside_them;
 }
 
-fn weekly() -> Value {
+pub fn weekly() -> Value {
     json!({ "name": "Weekly deliveries", "cadence": { "cron": "0 8 * * MON", "timeZone": "Europe/Berlin" }, "period": "week",
         "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "csv", "xlsx"], "totals": ["delivered"],
             "columns": [{ "name": "site", "title": "Site" }, { "name": "delivered", "title": "Delivered" }],
@@ -40,7 +40,7 @@ fn weekly() -> Value {
 }
 
 /// A week of messages from three sites, then the Monday after it is near.
-async fn company(bed: &TestBed) {
+pub async fn company(bed: &TestBed) {
     bed.channel("email:default", "memory").await;
     for (site, count) in [("plant-7", 12_usize), ("plant-9", 7), ("depot-2", 3)] {
         let new = (0..count).map(|n| {
@@ -55,7 +55,7 @@ async fn company(bed: &TestBed) {
 }
 
 /// Writes a subscription through the form; returns its guid.
-async fn subscribe(client: &Client, definition: &Value) -> String {
+pub async fn subscribe(client: &Client, definition: &Value) -> String {
     let reply = client.act("/reports/new", &[("definition", &definition.to_string())]).await;
     let place = reply.headers.get("location").map(|value| value.to_str().unwrap().to_owned());
     let place = place.unwrap_or_else(|| panic!("{} {}", reply.status, reply.text));
@@ -480,7 +480,7 @@ async fn a_subscription_is_handed_over_after_a_look(bed: TestBed) {
         business_unit: None,
         updated_at: 0,
     };
-    people::put(&mut tx.conn(), bed.now(), &person).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &person).await.unwrap();
     tx.commit().await.unwrap();
     let client = Client::admin(&bed).await;
     let guid = subscribe(&client, &weekly()).await;

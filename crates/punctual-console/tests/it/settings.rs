@@ -26,6 +26,7 @@ on_both! {
     a_site_gets_a_token_once_and_another_one;
     a_unit_a_subscriber_and_the_policy_are_saved;
     retention_is_shown_and_purged_by_hand;
+    a_person_is_counted_handed_out_and_erased_with_a_certificate;
 }
 
 /// The same server with the adapters of the product.
@@ -54,7 +55,7 @@ pub async fn console(bed: &TestBed) -> (TestBed, Client) {
 }
 
 #[track_caller]
-fn refused_at(reply: &Reply, id: &str) {
+pub fn refused_at(reply: &Reply, id: &str) {
     assert_eq!(reply.status, 422, "{}", reply.text);
     assert!(reply.text.contains(&format!("<a href=\"#{id}\">")), "the summary links to {id}: {}", reply.text);
     let control = reply.text.split(&format!("id=\"{id}\"")).nth(1).unwrap_or_else(|| panic!("no {id}"));
@@ -102,13 +103,23 @@ async fn every_page_of_the_settings_is_shown_and_leads_on(bed: TestBed) {
         "/settings/subscribers/add",
         "/settings/policy",
         "/settings/retention",
+        "/settings/personal-data",
     ] {
         let page = client.page(path).await;
         assert!(page.contains("aria-current=\"page\""), "{path}");
     }
-    for path in
-        ["lists", "templates", "units", "keys", "sites", "subscribers", "policy", "retention", "users"]
-    {
+    for path in [
+        "lists",
+        "templates",
+        "units",
+        "keys",
+        "sites",
+        "subscribers",
+        "policy",
+        "retention",
+        "users",
+        "personal-data",
+    ] {
         assert!(index.contains(&format!("href=\"/settings/{path}\"")), "{path}");
     }
     client.get("/settings/lists/edit?key=none").await.refused(404, "not_found");
@@ -492,4 +503,26 @@ async fn retention_is_shown_and_purged_by_hand(bed: TestBed) {
     assert!(client.page("/settings/retention").await.contains("Finished messages"));
     client.act("/settings/retention/purge", &[]).await.leads_to("/settings/retention?done=purged");
     assert!(client.page("/settings/retention?done=purged").await.contains("The purge has run."));
+}
+
+async fn a_person_is_counted_handed_out_and_erased_with_a_certificate(bed: TestBed) {
+    let (bed, client) = console(&bed).await;
+    bed.list("ops", "email:default", &["ann@x.example", "bob@x.example"]).await;
+    let who = [("by", "address"), ("who", "Ann@x.example")];
+    let plan = client.act("/settings/personal-data/plan", &who).await;
+    assert!(plan.text.contains("Lists") && plan.text.contains("Erase this person"), "{}", plan.text);
+    let copy = client.act("/settings/personal-data/export", &who).await;
+    assert!(copy.text.contains("definitions") && copy.text.contains("ops"), "{}", copy.text);
+    let done = client.act("/settings/personal-data/erase", &who).await;
+    assert_eq!(done.status, 303, "{}", done.text);
+    let place = done.headers["location"].to_str().unwrap().to_owned();
+    let certificate = client.page(&place).await;
+    assert!(certificate.contains("A second search found nothing."), "{certificate}");
+    assert!(!certificate.contains("ann@x.example"), "{certificate}");
+    let download = client.page(&place.replace("/erasure?", "/certificate?")).await;
+    assert!(download.contains("\"signature\""), "{download}");
+    let plan = client.act("/settings/personal-data/plan", &who).await;
+    assert!(plan.text.contains("Nothing is stored about Ann@x.example."), "{}", plan.text);
+    client.act("/settings/personal-data/plan", &[("who", " ")]).await.refused(422, "missing_field");
+    assert!(client.page("/search?q=ann@x.example").await.contains("/settings/personal-data?address=ann"));
 }

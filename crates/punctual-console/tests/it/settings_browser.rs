@@ -18,15 +18,15 @@ use crate::{
 };
 
 /// Python's aiosmtpd, as the tests of the channels have it.
-struct Relay {
-    port: String,
+pub struct Relay {
+    pub port: String,
     folder: TempDir,
     /// It ends when its input does.
     _child: Child,
 }
 
 impl Relay {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let folder = TempDir::new().unwrap();
         let python = std::env::var_os("PUNCTUAL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
         let mut child = Command::new(python)
@@ -43,14 +43,19 @@ impl Relay {
         Self { port: line.trim().to_owned(), folder, _child: child }
     }
 
-    fn first_mail(&self) -> Value {
+    /// Where each mail is a file.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    pub fn first_mail(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("1.json")).expect("a mail has arrived");
         serde_json::from_slice(&text).unwrap()
     }
 }
 
 /// Writes into a field, in place of what is there.
-async fn fill(stage: &mut Stage, name: &str, text: &str) {
+pub async fn fill(stage: &mut Stage, name: &str, text: &str) {
     let selector = format!("[name={name:?}]");
     stage.browser.click(&selector).await;
     stage.browser.eval(&format!("document.querySelector({selector:?}).select()")).await;
@@ -58,7 +63,7 @@ async fn fill(stage: &mut Stage, name: &str, text: &str) {
 }
 
 /// Follows the link or button with this text.
-async fn follow(stage: &mut Stage, text: &str) {
+pub async fn follow(stage: &mut Stage, text: &str) {
     let mark = format!(
         "(() => {{ document.querySelectorAll('[data-aim]').forEach((one) => one.removeAttribute('data-aim')); \
          const found = [...document.querySelectorAll('main a, main button, nav a')].find((one) => one.offsetParent && \
@@ -68,7 +73,7 @@ async fn follow(stage: &mut Stage, text: &str) {
     stage.browser.follow("[data-aim]").await;
 }
 
-async fn notice(stage: &mut Stage) -> String {
+pub async fn notice(stage: &mut Stage) -> String {
     stage.texts(".notice").await.join(" ")
 }
 
@@ -176,7 +181,7 @@ fn settings_are_made_by_clicking() {
 }
 
 /// axe-core as it is installed for the tests.
-fn axe() -> String {
+pub fn axe() -> String {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/xtask/node/node_modules"));
     let modules = std::env::var_os("PUNCTUAL_TEST_NODE_MODULES").map_or(beside, PathBuf::from);
     let file = modules.join("axe-core/axe.min.js");
@@ -184,7 +189,7 @@ fn axe() -> String {
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` installs it", file.display()))
 }
 
-const FINDINGS: &str = "axe.run(document).then((found) => found.violations.flatMap((one) => \
+pub const FINDINGS: &str = "axe.run(document).then((found) => found.violations.flatMap((one) => \
     one.nodes.map((node) => `${one.id}: ${node.target.join(' ')} ${node.failureSummary ?? ''}`)))";
 
 #[test]

@@ -14,6 +14,7 @@ use crate::{
 on_both! {
     people_sign_on_as_it_was_set_up_on_the_page;
     what_is_wrong_stands_at_its_field_and_nothing_is_kept;
+    t12_another_issuer_asks_for_the_secret_again;
     the_file_wins_over_the_page_and_the_page_says_so;
     t11_only_an_administrator_without_a_limit_sets_it_up;
 }
@@ -58,10 +59,7 @@ async fn people_sign_on_as_it_was_set_up_on_the_page(bed: TestBed) {
     assert_eq!((kept.issuer.as_str(), kept.mappings.len()), (issuer.as_str(), 1));
     assert_eq!(bed.audit("sign-on", &issuer).await, ["put"]);
     let page = admin.page(PAGE).await;
-    assert!(
-        page.contains("People sign in with Example ID.") && page.contains("value=\"env:OIDC\""),
-        "{page}"
-    );
+    assert!(page.contains("People sign in with Example ID.") && page.contains("env:OIDC is kept"), "{page}");
     let ada = stage.stranger();
     assert!(ada.client.page("/sign-in").await.contains("Sign in with Example ID"));
     assert!(is_in(&ada.sign_on(&|_| {}).await));
@@ -98,6 +96,33 @@ async fn what_is_wrong_stands_at_its_field_and_nothing_is_kept(bed: TestBed) {
     assert!(gone.text.contains("The provider does not answer"), "{}", gone.text);
     assert_eq!(bed.engine.sign_on_settings().await.unwrap(), None);
     stage.client.act("/settings/sign-on/remove", &[]).await.refused(404, "not_found");
+}
+
+async fn t12_another_issuer_asks_for_the_secret_again(bed: TestBed) {
+    let (stage, issuer) = Stage::unset(&bed).await;
+    let admin = &stage.client;
+    admin.act("/settings/sign-on/save", &fields(&issuer)).await.leads_to("/settings/sign-on?done=saved");
+    let kept = async || {
+        let kept = bed.engine.sign_on_settings().await.unwrap().unwrap();
+        (kept.issuer, kept.client_secret)
+    };
+    let elsewhere = "http://127.0.0.1:1";
+    let unsaid = |issuer| with(fields(issuer), "clientSecret", "");
+    for act in ["save", "test"] {
+        let refused = admin.act(&format!("/settings/sign-on/{act}"), &unsaid(elsewhere)).await;
+        assert_eq!(refused.status, 422, "{act}: {}", refused.text);
+        assert!(refused.text.contains("say again where the secret is"), "{act}: {}", refused.text);
+    }
+    assert_eq!(kept().await, (issuer.clone(), Some("env:OIDC".to_owned())), "nothing was stored");
+    // With the same issuer it is kept, whatever else is changed; and it can be taken away, or given for the other one.
+    let renamed = with(unsaid(&issuer), "name", "Another name");
+    admin.act("/settings/sign-on/save", &renamed).await.leads_to("/settings/sign-on?done=saved");
+    assert_eq!(kept().await, (issuer.clone(), Some("env:OIDC".to_owned())));
+    admin.act("/settings/sign-on/save", &fields(elsewhere)).await.leads_to("/settings/sign-on?done=saved");
+    assert_eq!(kept().await, (elsewhere.to_owned(), Some("env:OIDC".to_owned())));
+    let public = with(unsaid(&issuer), "noSecret", "1");
+    admin.act("/settings/sign-on/save", &public).await.leads_to("/settings/sign-on?done=saved");
+    assert_eq!(kept().await, (issuer, None));
 }
 
 async fn the_file_wins_over_the_page_and_the_page_says_so(bed: TestBed) {

@@ -2,7 +2,8 @@
 
 use axum::http::Method;
 use punctual_engine::Actor;
-use punctual_store::surveys::SurveyDraft;
+use punctual_model::Reach;
+use punctual_store::surveys::{self, SurveyDraft};
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 use punctual_workflows::surveys::{
@@ -19,6 +20,7 @@ on_both! {
     surveys_are_listed_with_their_rate_and_results;
     a_link_has_its_timeline;
     an_author_writes_checks_and_publishes;
+    a_survey_is_built_without_json;
     the_lab_shows_what_a_recipe_takes_for_the_same;
     s1_1_a_campaign_is_planned_and_sent_from_the_survey_s_page;
     a_campaign_says_at_the_field_what_is_wrong_and_keeps_what_was_typed;
@@ -71,7 +73,7 @@ pub async fn asked(bed: &TestBed, wip: &str, locale: &str) -> String {
         occurred_at: None,
     };
     let made =
-        ingest(&bed.engine, &Catalogue::default(), &Asked::Kind("visit"), None, &[item]).await.unwrap();
+        ingest(&bed.engine, &Catalogue::default(), &Asked::Kind("visit"), None, None, &[item]).await.unwrap();
     match &made[0] {
         Outcome::Matched(made) => made[0].public_id.clone(),
         Outcome::NoMatch(why) => panic!("{why:?}"),
@@ -146,46 +148,233 @@ async fn a_link_has_its_timeline(bed: TestBed) {
     client.get(&format!("{path}/none")).await.refused(404, "not_found");
 }
 
+/// The second tab of the editor with this schema.
+fn request(schema: &Value) -> String {
+    json!({ "name": "CSI", "schema": schema }).to_string()
+}
+
 async fn an_author_writes_checks_and_publishes(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let editor = client.page("/surveys/new").await;
-    assert!(editor.contains("Save and publish") && editor.contains("&#34;dedupRecipe&#34;"), "{editor}");
+    assert!(editor.contains("Save and publish…") && editor.contains("service-visit-closed"), "{editor}");
     let mut bad = schema();
     bad["triggers"][0]["schedule"]["initialDelay"] = json!("soon");
-    let text = bad.to_string();
-    let fields = [("name", "CSI"), ("schema", text.as_str()), ("then", "publish")];
-    let refused = client.act("/surveys/new", &fields).await;
-    assert!(
-        refused.text.contains("/triggers/0/schedule/initialDelay")
-            && refused.text.contains("duration_invalid"),
-        "{}",
-        refused.text
-    );
-    let broken = client.act("/surveys/new", &[("name", "CSI"), ("schema", "{"), ("then", "save")]).await;
-    assert!(broken.text.contains("The schema is not JSON"), "{}", broken.text);
+    let text = request(&bad);
+    let fields = [("as", "json"), ("definition", text.as_str()), ("then", "publish")];
+    client.act("/surveys/save", &fields).await.leads_to("/surveys/1/publish");
+    // A draft may be anything; what keeps it from being published stands at its field.
+    let refused = client.get("/surveys/1/publish").await.leads_to("/surveys/1/edit?done=saved");
+    drop(refused);
+    let page = client.page("/surveys/1/edit?done=saved").await;
+    assert!(page.contains("It cannot be published like this"), "{page}");
+    let at = page.find("name=\"/schema/triggers/0/schedule/initialDelay\"").unwrap();
+    assert!(page[at..at + 300].contains("aria-invalid"), "{page}");
+    assert_eq!(client.post("/surveys/1/publish", &[]).await.status, 403);
+    let broken = client.act("/surveys/save", &[("as", "json"), ("definition", "{")]).await;
+    assert_eq!(broken.status, 422, "{}", broken.text);
+    let unnamed = client.act("/surveys/save", &[("as", "form"), ("/name", "")]).await;
+    assert_eq!(unnamed.status, 422, "{}", unnamed.text);
+    assert!(unnamed.text.contains("Nothing was saved"), "{}", unnamed.text);
     let mut good = schema();
     good["triggers"][0]["dedupRecipe"] = json!(["templateId", "candidate.wip"]);
-    let text = good.to_string();
-    let done = client
-        .act("/surveys/1/edit", &[("name", "CSI"), ("schema", text.as_str()), ("then", "publish")])
-        .await;
-    done.leads_to("/surveys/1/edit?done=published");
-    let page = client.page("/surveys/1/edit?done=published").await;
-    assert!(page.contains("Published as version 1.") && page.contains("recipe_no_recipient"), "{page}");
-    let preview = client.act("/surveys/preview", &[("schema", text.as_str()), ("language", "ar")]).await;
+    let text = request(&good);
+    let fields = [
+        ("as", "json"),
+        ("definition", text.as_str()),
+        ("known", "1"),
+        ("version", "1"),
+        ("then", "publish"),
+    ];
+    client.act("/surveys/save", &fields).await.leads_to("/surveys/1/publish");
+    let page = client.page("/surveys/1/publish").await;
+    assert!(
+        page.contains("recipe_no_recipient")
+            && page.contains("Question rate: How likely are you to recommend us?"),
+        "{page}"
+    );
+    client.act("/surveys/1/publish", &[("version", "2")]).await.leads_to("/surveys/1/edit?done=published");
+    assert!(client.page("/surveys/1/edit?done=published").await.contains("Published as version 1."));
+    // Another recipe asks everybody again, and the page says so before it is done.
+    good["triggers"][0]["dedupRecipe"] = json!(["templateId", "recipient.address", "candidate.wip"]);
+    good["questions"].as_array_mut().unwrap().remove(3);
+    let text = request(&good);
+    let fields = [("as", "json"), ("definition", text.as_str()), ("known", "1"), ("version", "3")];
+    client.act("/surveys/save", &fields).await.leads_to("/surveys/1/edit?done=saved");
+    let page = client.page("/surveys/1/publish").await;
+    assert!(
+        page.contains("asked again if their event comes again")
+            && page.contains("2 changes to version 1.")
+            && page.contains("Question when: When was it?"),
+        "{page}"
+    );
+    let stale = client.act("/surveys/1/publish", &[("version", "2")]).await;
+    assert!(stale.text.contains("The draft was changed while you looked."), "{}", stale.text);
+    assert!(client.page("/surveys").await.contains("<td class=\"end\">1</td>"), "nothing was published");
+    // Somebody else's change is named by the words of the form.
+    let base = client.page("/surveys/1/edit").await;
+    let base = attribute(&base, "name=\"base\" value=\"").replace("&#34;", "\"").replace("&#38;", "&");
+    let mut other = good.clone();
+    other["questions"][0]["text"]["en"] = json!("Would you come again?");
+    let other = request(&other);
+    let fields = [("as", "json"), ("definition", other.as_str()), ("known", "1"), ("version", "4")];
+    client.act("/surveys/save", &fields).await.leads_to("/surveys/1/edit?done=saved");
+    let stale = [
+        ("as", "json"),
+        ("definition", text.as_str()),
+        ("known", "1"),
+        ("version", "4"),
+        ("base", base.as_str()),
+    ];
+    let stale = client.act("/surveys/save", &stale).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    assert!(stale.text.contains("is now <code>Would you come again?</code>"), "{}", stale.text);
+    let preview =
+        client.act("/surveys/preview", &[("as", "json"), ("definition", &text), ("language", "ar")]).await;
     assert!(
         preview.text.contains("dir=\"rtl\"") && preview.text.contains("كيف كانت زيارتك؟"),
         "{}",
         preview.text
     );
     assert!(preview.headers["content-security-policy"].to_str().unwrap().contains("form-action 'none'"));
-    let preview = client.act("/surveys/preview", &[("schema", "{\"title\": 1}")]).await;
+    let preview = client.act("/surveys/preview", &[("as", "form"), ("/name", "x")]).await;
     assert!(preview.text.contains("Not yet a survey"), "{}", preview.text);
     let reader = client.with_key(&[Scope::Read], None).await;
-    reader.get("/surveys/1/edit").await.refused(403, "scope_missing");
-    reader.act("/surveys/1/edit", &fields).await.refused(403, "scope_missing");
+    for path in ["/surveys/1/edit", "/surveys/1/publish", "/surveys/new"] {
+        reader.get(path).await.refused(403, "scope_missing");
+    }
+    for path in ["/surveys/save", "/surveys/1/publish", "/surveys/preview", "/surveys/try"] {
+        reader.act(path, &fields).await.refused(403, "scope_missing");
+        client.post(path, &fields).await.refused(403, "csrf");
+    }
     assert!(!reader.page("/surveys").await.contains("New survey"));
-    client.post("/surveys/1/edit", &fields).await.refused(403, "csrf");
+}
+
+/// What a person types for a survey of two questions.
+const TYPED: [(&str, &str); 21] = [
+    ("as", "form"),
+    ("/name", "Coffee"),
+    ("/schema/title/en", "How was the coffee?"),
+    ("/schema/questions?rows", "2"),
+    ("/schema/questions/0/text/en", "Was it hot?"),
+    ("/schema/questions/0/type", "singleChoice"),
+    ("/schema/questions/0/required", "yes"),
+    ("/schema/questions/0/options?rows", "2"),
+    ("/schema/questions/0/options/0/text/en", "Hot"),
+    ("/schema/questions/0/options/1/text/en", "Cold"),
+    ("/schema/questions/1/text/en", "Why?"),
+    ("/schema/questions/1/type", "text"),
+    ("/schema/questions/1/maxLength", "500"),
+    ("/schema/triggers?rows", "1"),
+    ("/schema/triggers/0/eventKind", "coffee-served"),
+    ("/schema/triggers/0/enabled", "yes"),
+    ("/schema/triggers/0/channel", "memory:default"),
+    ("/schema/triggers/0/schedule/initialDelay", "1h"),
+    ("/schema/triggers/0/schedule/reminders", "1d, 3d"),
+    ("/schema/triggers/0/dedupRecipe?rows", "1"),
+    ("/schema/triggers/0/dedupRecipe/0", "candidate.cup"),
+];
+
+fn typing<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
+    let mut fields: Vec<_> =
+        TYPED.iter().filter(|(name, _)| more.iter().all(|(other, _)| other != name)).copied().collect();
+    fields.extend(more);
+    fields
+}
+
+async fn a_survey_is_built_without_json(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    // Rows are added, moved and removed by buttons of the form, with everything that was typed.
+    let page = client.act("/surveys/save", &typing(&[("do", "add /schema/questions")])).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.text.contains("name=\"/schema/questions?rows\" value=\"3\""), "{}", page.text);
+    assert!(
+        page.text.contains("name=\"/schema/questions/0/id\" value=\"was-it-hot\""),
+        "ids are made: {}",
+        page.text
+    );
+    let page = client.act("/surveys/save", &typing(&[("do", "up /schema/questions/1")])).await;
+    let place = |text: &str| page.text.find(text).unwrap_or_else(|| panic!("{text}: {}", page.text));
+    assert!(place("1. Why?") < place("2. Was it hot?"));
+    let page = client.act("/surveys/save", &typing(&[("do", "remove /schema/questions/0/options/0")])).await;
+    assert!(page.text.contains("value=\"Cold\"") && !page.text.contains("value=\"Hot\""), "{}", page.text);
+    let page = client.act("/surveys/save", &typing(&[("do", "language"), ("/addLocale", "ar")])).await;
+    assert!(page.text.contains("name=\"/schema/questions/1/text/ar\""), "{}", page.text);
+    // A condition is picked: the question, and its answers.
+    let condition = [
+        ("do", "show /schema/questions/1/showIf/tests/0/questionId"),
+        ("/schema/questions/1/showIf/tests?rows", "1"),
+        ("/schema/questions/1/showIf/tests/0/questionId", "was-it-hot"),
+    ];
+    let page = client.act("/surveys/save", &typing(&condition)).await;
+    assert!(
+        page.text.contains("<option value=\"was-it-hot\" selected>Was it hot?</option>")
+            && page.text.contains("<option value=\"Cold\">Cold</option>"),
+        "{}",
+        page.text
+    );
+    assert!(client.page("/surveys").await.contains("No surveys yet"), "buttons of the form store nothing");
+    // What an event would do.
+    let event =
+        [("trialKind", "coffee-served"), ("trialAddress", "ann@b.example"), ("trialFields", "cup = 7")];
+    let tried = client.act("/surveys/try", &typing(&event)).await;
+    for told in [
+        "It asks ann@b.example over memory:default, in en.",
+        "Reminder 2, without an answer",
+        "candidate.cup",
+    ] {
+        assert!(tried.text.contains(told), "{told}: {}", tried.text);
+    }
+    let mut filtered = typing(&event);
+    filtered.extend([
+        ("/schema/triggers/0/filter/tests?rows", "1"),
+        ("/schema/triggers/0/filter/tests/0/questionId", "candidate.size"),
+        ("/schema/triggers/0/filter/tests/0/op", "=="),
+        ("/schema/triggers/0/filter/tests/0/value", "large"),
+    ]);
+    let tried = client.act("/surveys/try", &filtered).await;
+    assert!(
+        tried.text.contains("Its conditions are not true of this event")
+            && tried.text.contains("is not in the event"),
+        "{}",
+        tried.text
+    );
+    // Saved, published, and sent for an event.
+    let condition = [
+        ("/schema/questions/1/showIf/tests?rows", "1"),
+        ("/schema/questions/1/showIf/tests/0/questionId", "was-it-hot"),
+        ("/schema/questions/1/showIf/tests/0/op", "=="),
+        ("/schema/questions/1/showIf/tests/0/value", "Cold"),
+        ("then", "publish"),
+    ];
+    client.act("/surveys/save", &typing(&condition)).await.leads_to("/surveys/1/publish");
+    client.act("/surveys/1/publish", &[("version", "1")]).await.leads_to("/surveys/1/edit?done=published");
+    let row = surveys::get(&mut bed.read().await.conn(), &Reach::Everything, 1).await.unwrap().unwrap();
+    let stored: Value = serde_json::from_str(&row.draft).unwrap();
+    let expected = json!({ "title": { "en": "How was the coffee?" },
+        "questions": [
+            { "id": "was-it-hot", "type": "singleChoice", "required": true, "text": { "en": "Was it hot?" },
+              "options": [{ "value": "Hot", "text": { "en": "Hot" } }, { "value": "Cold", "text": { "en": "Cold" } }] },
+            { "id": "why", "type": "text", "maxLength": 500, "text": { "en": "Why?" },
+              "showIf": { "questionId": "was-it-hot", "op": "==", "value": "Cold" } } ],
+        "triggers": [{ "id": "coffee-served", "enabled": true, "eventKind": "coffee-served", "channel": "memory:default",
+            "schedule": { "initialDelay": "1h", "reminders": ["1d", "3d"] }, "dedupRecipe": ["candidate.cup"] }] });
+    assert_eq!(stored, expected);
+    // The same again is the same version.
+    let page = client.page("/surveys/1/edit").await;
+    assert!(page.contains("name=\"as\" value=\"form\""), "the form can show all of it: {page}");
+    let item = Item {
+        payload: json!({ "cup": 7 }).as_object().unwrap().clone(),
+        address: "ann@b.example".into(),
+        locale: None,
+        customer_ref: None,
+        occurred_at: None,
+    };
+    ingest(&bed.engine, &Catalogue::default(), &Asked::Kind("coffee-served"), None, None, &[item])
+        .await
+        .unwrap();
+    bed.run_for(3_700).await;
+    assert_eq!(bed.sent().len(), 1);
+    bed.leaves_open("the reminders");
 }
 
 async fn the_lab_shows_what_a_recipe_takes_for_the_same(bed: TestBed) {

@@ -32,7 +32,7 @@ fn link_in(reply: &Reply) -> String {
 }
 
 /// Invites somebody over the console; the path of their link.
-async fn invite(admin: &Client, email: &str, role: &str, units: Option<&str>) -> String {
+pub async fn invite(admin: &Client, email: &str, role: &str, units: Option<&str>) -> String {
     let mut fields = vec![("name", "Ada"), ("email", email), ("role", role), ("reach", "all")];
     if let Some(units) = units {
         fields.pop();
@@ -61,7 +61,7 @@ async fn sign_in(client: &Client, email: &str, password: &str) -> Reply {
     client.post("/sign-in", &[("email", email), ("password", password)]).await
 }
 
-async fn id_of(bed: &TestBed, email: &str) -> String {
+pub async fn id_of(bed: &TestBed, email: &str) -> String {
     users::by_email(&mut bed.read().await.conn(), email).await.unwrap().unwrap().id
 }
 

@@ -99,13 +99,14 @@ impl Engine {
 async fn restore_waiting(conn: &mut Conn<'_>) -> Result<Option<Waiting>, StoreError> {
     let Some(restore) = restored::last(conn).await? else { return Ok(None) };
     let left = store::left(conn, COUNTED).await?;
-    if left.work + left.notifications == 0 {
+    if left.work + left.notifications + left.owed == 0 {
         return Ok(None);
     }
     let backup = restore.backup_at.map_or_else(String::new, |at| format!(" of {at}"));
     let reason = format!(
         "{} messages and {} work rows were due between the backup{backup} and the restore; whether they were sent is not known",
-        left.notifications, left.work
+        left.notifications,
+        left.work + left.owed
     );
     Ok(Some(Waiting {
         kind: Kind::Restore,

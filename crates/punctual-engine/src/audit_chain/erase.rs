@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
-use punctual_store::{Lane, Store, StoreError, audit};
+use punctual_store::{Lane, Store, StoreError, Tx, audit, personal};
 
 use crate::Actor;
 
@@ -47,17 +47,52 @@ pub async fn erase(
         // Nobody seals meanwhile: a digest must not be made of a payload that goes at the same moment.
         let _chain = audit::lock_chain(&mut tx.conn()).await?;
         let ids = audit::unerased_of(&mut tx.conn(), about, is_personal, after, AT_ONCE).await?;
-        let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
-            return Ok(erased);
-        };
-        audit::erase(&mut tx.conn(), &ids, is_personal).await?;
-        let entry = audit::Entry {
-            data: Some(serde_json::json!({ "entries": ids }).to_string()),
-            ..audit::Entry::new(AuditAction::Erase, AUDIT, format!("{first}-{last}"), None)
-        };
-        by.audit_entry(&mut tx, now, entry).await?;
+        let Some(last) = ids.last().copied() else { return Ok(erased) };
+        empty(&mut tx, by, now, &ids, is_personal).await?;
         tx.commit().await?;
         erased.entries += ids.len();
         after = last;
     }
+}
+
+/// Empties what the audit says about several subjects of one kind; with `with_subject` their ids name a person and go, too.
+#[boxed]
+pub(crate) async fn erase_among(
+    store: &Store,
+    by: &Actor,
+    now: Timestamp,
+    subject_kind: &str,
+    subject_ids: &[String],
+    with_subject: bool,
+) -> Result<Erased, StoreError> {
+    let mut erased = Erased::default();
+    loop {
+        let mut tx = store.begin(Lane::Intake).await?;
+        let _chain = audit::lock_chain(&mut tx.conn()).await?;
+        let ids = subject_ids.to_vec();
+        let ids = personal::unerased_among(&mut tx.conn(), subject_kind, ids, with_subject, AT_ONCE).await?;
+        if ids.is_empty() {
+            return Ok(erased);
+        }
+        empty(&mut tx, by, now, &ids, with_subject).await?;
+        tx.commit().await?;
+        erased.entries += ids.len();
+    }
+}
+
+/// Empties entries, and says so in one of its own.
+async fn empty(
+    tx: &mut Tx,
+    by: &Actor,
+    now: Timestamp,
+    ids: &[i64],
+    with_subject: bool,
+) -> Result<(), StoreError> {
+    audit::erase(&mut tx.conn(), ids, with_subject).await?;
+    let (first, last) = (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0));
+    let entry = audit::Entry {
+        data: Some(serde_json::json!({ "entries": ids }).to_string()),
+        ..audit::Entry::new(AuditAction::Erase, AUDIT, format!("{first}-{last}"), None)
+    };
+    by.audit_entry(tx, now, entry).await
 }

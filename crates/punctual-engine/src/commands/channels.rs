@@ -120,7 +120,11 @@ impl Engine {
     }
 
     /// Refuses a destination that would never be called. Looking it up takes time, so that no transaction is open.
-    async fn check_destination(&self, adapter: &dyn Adapter, settings: &Value) -> Result<(), CommandError> {
+    pub(super) async fn check_destination(
+        &self,
+        adapter: &dyn Adapter,
+        settings: &Value,
+    ) -> Result<(), CommandError> {
         if self.channels.captures() {
             return Ok(());
         }

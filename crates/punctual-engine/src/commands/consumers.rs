@@ -8,7 +8,7 @@ use punctual_store::{
 };
 use serde_json::Value;
 
-use super::{Actor, CommandError, Units};
+use super::{Actor, CommandError, Seen, Units};
 use crate::{
     Engine,
     channels::{CONSUMERS, consumer_as_channel},
@@ -31,25 +31,48 @@ impl Engine {
     /// Makes a consumer, or puts another version in its place. A secret that is left out keeps its value.
     #[boxed]
     pub async fn save_consumer(&self, by: &Actor, new: NewConsumer) -> Result<ConsumerRow, CommandError> {
+        self.replace_consumer(by, Seen::Anything, new).await
+    }
+
+    /// The same, for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_consumer(
+        &self,
+        by: &Actor,
+        seen: Seen,
+        new: NewConsumer,
+    ) -> Result<ConsumerRow, CommandError> {
+        by.may_change(None, || CommandError::not_found("consumer", &new.key))?;
+        self.check_consumer(&new.adapter, &new.settings).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let stored = self.save_consumer_in(&mut tx, by, new).await?;
+        let stored = self.save_consumer_in(&mut tx, by, seen, new).await?;
         tx.commit().await?;
         self.consumers.invalidate();
         Ok(stored)
     }
 
-    /// The same in a transaction of the caller's, who lets the consumers be read again after the commit.
+    /// Refuses settings whose broker would never be connected to. Looking it up takes time, so that no transaction is open.
+    #[boxed]
+    pub async fn check_consumer(&self, adapter: &str, settings: &Value) -> Result<(), CommandError> {
+        let adapter = self.usable_consumer_adapter(adapter)?;
+        self.check_destination(&ReceivingAdapter(adapter.as_ref()), settings).await
+    }
+
+    /// The same in a transaction of the caller's, who has called [`Self::check_consumer`] before it began and lets the consumers be
+    /// read again after the commit.
     #[boxed]
     pub async fn save_consumer_in(
         &self,
         tx: &mut Tx,
         by: &Actor,
+        seen: Seen,
         new: NewConsumer,
     ) -> Result<ConsumerRow, CommandError> {
         by.may_change(None, || CommandError::not_found("consumer", &new.key))?;
         let adapter = self.usable_consumer_adapter(&new.adapter)?;
         let now = self.clock.now();
         let before = consumers::get(&mut tx.conn(), &new.key).await?;
+        seen.check(before.as_ref().map(|before| before.version), &new.key)?;
         let named = new.business_unit.as_deref().into_iter().collect();
         let units = Units::read(&mut tx.conn(), by, named).await?;
         let own = before.as_ref().map(|before| &before.business_unit);
@@ -73,7 +96,9 @@ impl Engine {
         };
         consumers::put(&mut tx.conn(), now, &row).await?;
         by.audit(tx, now, AuditAction::Put, "consumer", &row.key, row.business_unit.as_deref()).await?;
-        Ok(consumers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row))
+        let stored = consumers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
+        seen.check_written(stored.version)?;
+        Ok(stored)
     }
 
     /// Removes a consumer. What it has not taken stays at the broker.

@@ -63,7 +63,7 @@ impl Engine {
         new: NewList,
     ) -> Result<(SavedList, Option<String>), CommandError> {
         let now = self.clock.now();
-        let before = lists::lock(&mut tx.conn(), &new.name).await?;
+        let before = lists::lock(&mut tx.conn(), &by.reach(), &new.name).await?;
         let units =
             Units::read(&mut tx.conn(), by, new.business_unit.as_deref().into_iter().collect()).await?;
         let own = before.as_ref().map(|before| &before.business_unit);
@@ -79,7 +79,8 @@ impl Engine {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
         seen.check(before.as_ref().map(|before| before.updated_at), &row.name)?;
-        lists::put(&mut tx.conn(), now, &row).await?;
+        let written = lists::put(&mut tx.conn(), now, &by.reach(), &row).await?;
+        CommandError::taken_unless(written, &row.name)?;
         let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
             || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
         by.audit(tx, now, AuditAction::Put, "list", &row.name, row.business_unit.as_deref()).await?;

@@ -19,7 +19,7 @@ impl Seen {
     pub fn check(self, stored: Option<i64>, id: &str) -> Result<(), CommandError> {
         match (self, stored) {
             (Self::Anything, _) | (Self::Nothing, None) => Ok(()),
-            (Self::Nothing, Some(_)) => Err(CommandError::IdReused { id: id.to_owned(), detail: None }),
+            (Self::Nothing, Some(_)) => Err(CommandError::taken(id)),
             (Self::Version(seen), Some(stored)) if seen == stored => Ok(()),
             (Self::Version(_), _) => Err(CommandError::Stale),
         }

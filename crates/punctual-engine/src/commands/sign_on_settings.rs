@@ -17,7 +17,10 @@ use super::{
     Actor, CommandError, GroupMapping, SignOn,
     units::{unit_unknown, unknown_unit},
 };
-use crate::Engine;
+use crate::{
+    Engine,
+    kept_secret::{GivenForElsewhere, GivenSecret},
+};
 
 /// The name under which it is kept.
 const FACT: &str = "sign-on";
@@ -51,6 +54,30 @@ pub struct MappingSettings {
     pub role: String,
     /// `None` for all of them.
     pub business_units: Option<Vec<String>>,
+}
+
+/// The settings as a request has them: what is to become of the stored secret stands beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSignOn {
+    /// With the secret that is to be stored left empty.
+    pub settings: SignOnSettings,
+    pub client_secret: GivenSecret<String>,
+}
+
+impl NewSignOn {
+    /// The settings that are to be stored in place of these. The issuer decides where the secret is sent: its own document
+    /// names the place. So another issuer asks for it again.
+    fn over(&self, stored: Option<SignOnSettings>) -> Result<SignOnSettings, CommandError> {
+        let is_moved = stored.as_ref().is_some_and(|stored| stored.issuer != self.settings.issuer);
+        let secret = stored.and_then(|stored| stored.client_secret);
+        match self.client_secret.clone().over(secret, is_moved) {
+            Ok(client_secret) => Ok(SignOnSettings { client_secret, ..self.settings.clone() }),
+            Err(GivenForElsewhere) => {
+                let detail = "The issuer is another one than before, so say again where the secret is, or that there is none.";
+                Err(CommandError::invalid("/clientSecret", "secret_required", detail))
+            }
+        }
+    }
 }
 
 impl SignOnSettings {
@@ -196,18 +223,26 @@ impl Engine {
         text.map(read).transpose()
     }
 
+    /// What would be stored of this: to try it, and to keep it. The secret that is kept and the issuer that it was given for
+    /// are read together, so that whoever saves meanwhile cannot part them.
+    #[boxed]
+    pub async fn completed_sign_on(&self, new: &NewSignOn) -> Result<SignOnSettings, CommandError> {
+        new.over(self.sign_on_settings().await?)
+    }
+
     /// Keeps what an administrator has set up, if it can be opened. It is for callers without a limit.
     #[boxed]
     pub async fn save_sign_on(
         &self,
         by: &Actor,
         sign_ons: &SignOns,
-        settings: &SignOnSettings,
+        new: &NewSignOn,
     ) -> Result<(), CommandError> {
         if by.units.is_some() {
             return Err(CommandError::Shared);
         }
-        sign_ons.open(settings)?;
+        let settings = self.completed_sign_on(new).await?;
+        sign_ons.open(&settings)?;
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let named: BTreeSet<&String> = settings
@@ -224,7 +259,7 @@ impl Engine {
             let at = settings.mappings.iter().position(names).unwrap_or(0);
             return Err(unit_unknown(&format!("/mappings/{at}/businessUnits"), &unknown));
         }
-        let text = serde_json::to_string(settings).unwrap_or_default();
+        let text = serde_json::to_string(&settings).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         by.audit(&mut tx, now, AuditAction::Put, "sign-on", &settings.issuer, None).await?;
         Ok(tx.commit().await?)
@@ -264,6 +299,23 @@ mod tests {
                 business_units: Some(vec!["nz".into()]),
             }],
         }
+    }
+
+    #[test]
+    fn t12_another_issuer_asks_for_the_secret_again() {
+        let elsewhere = SignOnSettings { issuer: "https://evil.example.org".into(), ..good() };
+        let over = |settings: &SignOnSettings, client_secret: GivenSecret<String>| {
+            let new = NewSignOn { settings: settings.clone(), client_secret };
+            new.over(Some(good())).map(|settings| settings.client_secret)
+        };
+        let reference = || "env:OIDC".to_owned();
+        assert_eq!(over(&good(), GivenSecret::LeftOut).unwrap(), Some(reference()));
+        let refused = over(&elsewhere, GivenSecret::LeftOut);
+        assert!(
+            matches!(&refused, Err(CommandError::Invalid(faults)) if faults[0].code == "secret_required")
+        );
+        assert_eq!(over(&elsewhere, GivenSecret::Given(reference())).unwrap(), Some(reference()));
+        assert_eq!(over(&elsewhere, GivenSecret::TakenAway).unwrap(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_store::{
-    Lane, StoreError, Tx, attempts, audit,
+    After, Lane, Stage, StoreError, Tx, attempts, audit,
     notifications::{self, Delivery, NotificationHead, NotificationRow},
 };
 
@@ -21,6 +21,7 @@ use crate::{
     confine::{Pieces, guarded},
     due::chain,
     intake::UNROUTED,
+    marks::Start,
 };
 
 /// An open channel, with permits for the calls of a claim.
@@ -45,7 +46,12 @@ impl Engine {
         self.check_clock()?;
         let limit = limit.min(self.config.batch);
         let whole = Which::Ready { class, limit };
-        match guarded(self.claim_and_plan(key, now, whole, open.as_mut())).await {
+        let claimed = guarded(self.claim_and_plan(key, now, whole, open.as_mut())).await;
+        if claimed.is_err() {
+            // Its rows are as they were, and another claim may have passed them meanwhile.
+            self.forget_marks(key);
+        }
+        match claimed {
             Ok((report, sending)) => Ok((report, sending.into_iter().collect())),
             Err(error) if error.is_unavailable() => Err(error),
             Err(error) => {
@@ -109,14 +115,15 @@ impl Engine {
         else {
             return Ok(Default::default());
         };
-        let rows = match which {
+        let (rows, starts) = match which {
             Which::Ready { class, .. } => {
                 let up_to = budget.up_to.min(class.up_to());
-                notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, budget.limit).await?
+                self.claim_behind_marks(&mut tx, key, up_to, now, lease_until, budget.limit).await?
             }
             Which::These(heads) => {
                 let allowed = usize::try_from(budget.limit).unwrap_or(0).min(heads.len());
-                notifications::claim_these(&mut tx, &heads[..allowed], now, lease_until).await?
+                let rows = notifications::claim_these(&mut tx, &heads[..allowed], now, lease_until).await?;
+                (rows, Vec::new())
             }
         };
         if rows.is_empty() {
@@ -124,12 +131,14 @@ impl Engine {
         }
         self.metrics.claimed(rows.len());
         let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
+        let places: Vec<(i64, After)> = rows.iter().map(|row| (row.priority, row.place())).collect();
         let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
         let (mut sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
         let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
         let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
+        self.advance_marks(key, &starts, &places, now);
         for (row, delivery) in settled {
             self.tell_of_attempt(row, &[], Some(delivery));
         }
@@ -137,6 +146,51 @@ impl Engine {
             self.trace_claim(sending, report.claimed, now);
         }
         Ok((report, sending))
+    }
+
+    /// Claims what is ready behind the marks, or from the beginning where nothing is.
+    async fn claim_behind_marks(
+        &self,
+        tx: &mut Tx,
+        key: &str,
+        up_to: i64,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> Result<(Vec<NotificationRow>, Vec<Start>), StoreError> {
+        let written = self.store.wake().take_written(Stage::Delivery);
+        let starts = |written: Option<i64>| -> Vec<Start> {
+            (0..=up_to).map(|level| self.delivery_marks.start(&(key.to_owned(), level), written)).collect()
+        };
+        let mut starts_at = starts(written);
+        let mut after: Vec<After> = starts_at.iter().map(|start| start.after).collect();
+        let mut rows = notifications::claim_behind(tx, key, &after, now, lease_until, limit).await?;
+        if rows.is_empty() && after.iter().any(|after| *after != After::BEGINNING) {
+            self.forget_marks(key);
+            starts_at = starts(None);
+            after.fill(After::BEGINNING);
+            rows = notifications::claim_behind(tx, key, &after, now, lease_until, limit).await?;
+        }
+        Ok((rows, starts_at))
+    }
+
+    /// The next claims of this channel start behind what was claimed. One process alone needs no marks: SQLite removes the
+    /// entries of claimed rows at once.
+    fn advance_marks(&self, key: &str, starts: &[Start], places: &[(i64, After)], now: Timestamp) {
+        if self.store.is_single_process() {
+            return;
+        }
+        for (level, start) in (0..).zip(starts) {
+            let last =
+                places.iter().filter(|(priority, _)| *priority == level).map(|(_, place)| *place).max();
+            if let Some(last) = last {
+                self.delivery_marks.advance(&(key.to_owned(), level), *start, last, now);
+            }
+        }
+    }
+
+    fn forget_marks(&self, key: &str) {
+        self.delivery_marks.forget(|(channel, _)| channel == key);
     }
 
     /// Writes the intents of the first window; returns what is to be sent and what is settled without sending.

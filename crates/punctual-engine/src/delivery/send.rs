@@ -5,6 +5,7 @@
 //! way. No call starts after a stop was asked for, after the trusted end of the lease, or while its renewal has failed.
 
 mod call;
+mod trust;
 mod underway;
 
 use std::{
@@ -43,6 +44,8 @@ use crate::{
     due::chain,
     traced::{CALLS_TRACED, attempt_ended},
 };
+use call::Called;
+use trust::Trust;
 use underway::{Content, Queue, Underway};
 
 /// Answers that are gathered before they are written: about 5 ms of SQLite's writer.
@@ -95,10 +98,9 @@ struct Sender<'e> {
     queue: Queue,
     /// Notifications with something to write.
     touched: BTreeSet<i64>,
-    calls: FuturesUnordered<BoxFuture<'static, (i64, Answer)>>,
+    calls: FuturesUnordered<BoxFuture<'static, (i64, Called)>>,
     permits: Permit,
-    trusted_until: Timestamp,
-    renewal_failed: bool,
+    trust: Arc<Trust>,
     /// No call starts any more.
     halted: bool,
     report: DeliveryReport,
@@ -115,7 +117,7 @@ impl Engine {
         self.trace_attempts(&mut items, &channel, claimed_at, batch);
         let mut sender = Sender {
             engine: self,
-            trusted_until: later(claimed_at, self.lease_for(Some(&channel))),
+            trust: Arc::new(Trust::until(later(claimed_at, self.lease_for(Some(&channel))))),
             channel,
             reservation,
             until,
@@ -124,7 +126,6 @@ impl Engine {
             touched: BTreeSet::new(),
             calls: FuturesUnordered::new(),
             permits,
-            renewal_failed: false,
             halted: false,
             report: DeliveryReport::default(),
         };
@@ -249,7 +250,7 @@ impl Sender<'_> {
             }
             tokio::select! {
                 biased;
-                Some((seq, answer)) = self.calls.next(), if !self.calls.is_empty() => self.answered(seq, answer),
+                Some((seq, called)) = self.calls.next(), if !self.calls.is_empty() => self.ended(seq, called),
                 written = ready(&mut writing) => {
                     writing = None;
                     self.written(written?);
@@ -277,24 +278,28 @@ impl Sender<'_> {
     fn gather(&mut self) {
         for _ in 0..WRITTEN_AT_ONCE {
             match self.calls.next().now_or_never() {
-                Some(Some((seq, answer))) => self.answered(seq, answer),
+                Some(Some((seq, called))) => self.ended(seq, called),
                 _ => return,
             }
         }
     }
 
-    fn answered(&mut self, seq: i64, answer: Answer) {
-        if let Some(one) = self.items.get_mut(&seq) {
-            one.answer(answer);
-            self.touched.insert(seq);
+    fn ended(&mut self, seq: i64, called: Called) {
+        let Some(one) = self.items.get_mut(&seq) else { return };
+        match called {
+            Called::Answered(answer) => one.answer(answer),
+            Called::NotStarted { target } => {
+                one.not_started(target);
+                self.queue.remove(seq);
+            }
         }
+        self.touched.insert(seq);
     }
 
     fn may_start(&self) -> bool {
         !self.halted
-            && !self.renewal_failed
             && !self.until.is_stopped()
-            && self.engine.clock.now() < self.trusted_until
+            && self.trust.holds(self.engine.clock.now())
             && !self.is_past_its_reservation()
     }
 
@@ -317,7 +322,8 @@ impl Sender<'_> {
             let (engine, channel) = (self.engine.clone(), self.channel.clone());
             let (item, content) = (one.item.clone(), one.content.clone());
             let trace = one.trace.context().filter(|_| one.started < CALLS_TRACED);
-            self.calls.push(Box::pin(engine.call(channel, item, content, target.clone(), permit, trace)));
+            let call = call::Call { channel, item, content, target: target.clone(), permit, trace };
+            self.calls.push(Box::pin(engine.call(call, self.trust.clone())));
             one.started += 1;
         }
         if !may_start {
@@ -330,6 +336,7 @@ impl Sender<'_> {
     /// No call starts any more; what was not called is handed back once the calls under way have ended.
     fn halt(&mut self) {
         self.halted = true;
+        self.trust.end();
         self.queue = Queue::default();
         self.touched.extend(self.items.keys().copied());
     }
@@ -448,8 +455,9 @@ impl Sender<'_> {
     fn renewed(&mut self, renewed: Result<Renewed, EngineError>) -> Duration {
         match renewed {
             Ok(Renewed { asked_at, held }) => {
-                self.renewal_failed = false;
-                self.trusted_until = later(asked_at, self.engine.lease_for(Some(&self.channel)));
+                if !self.halted {
+                    self.trust.extend(later(asked_at, self.engine.lease_for(Some(&self.channel))));
+                }
                 let lost: Vec<i64> = self.items.keys().copied().filter(|seq| !held.contains(seq)).collect();
                 lost.into_iter().for_each(|seq| self.lose(seq));
                 self.engine.config.renew_every
@@ -460,7 +468,7 @@ impl Sender<'_> {
                     error = %chain(&error),
                     "leases could not be renewed; no call starts until they are"
                 );
-                self.renewal_failed = true;
+                self.trust.end();
                 self.engine.config.renew_every.min(RENEW_AGAIN_AFTER)
             }
         }

@@ -69,8 +69,9 @@ impl Engine {
                 let reached = delivery.status == NotificationStatus::Delivered;
                 if reached { &mut report.events } else { &mut report.failed_events }.insert(event);
             }
-            if let Some(at) = delivery.retry_at {
-                tx.raise(Stage::Delivery, at);
+            if delivery.status.is_live() {
+                // Without a new moment it goes back to where it was, which may lie behind the marks.
+                tx.raise(Stage::Delivery, delivery.retry_at.unwrap_or(row.ready_at));
             }
             if delivery.status == NotificationStatus::Parked {
                 entries.push(park(row, delivery));
@@ -144,6 +145,7 @@ impl Engine {
                 });
             }
         }
+        self.trace_followers(tx, &by_kind).await?;
         for (kind, works) in by_kind {
             let Some(workflow) = self.workflows.get(&kind) else { continue };
             let Some(follows) = &workflow.follows else { continue };

@@ -10,13 +10,13 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
-    Lane, Stage, StoreError, Tx,
+    After, Lane, Stage, StoreError, Tx,
     batches::{self, BatchRow},
-    work::{self, After, WorkHead},
+    work::{self, WorkHead},
 };
 
-use super::{Batch, marks::Start};
-use crate::{Claimed, Engine, EngineError, Registration, config::earlier, confine::guarded};
+use super::Batch;
+use crate::{Claimed, Engine, EngineError, Registration, config::earlier, confine::guarded, marks::Start};
 
 /// The batches that this node is deciding.
 #[derive(Default)]
@@ -68,10 +68,12 @@ impl Engine {
         let Some(last) = rows.last().map(Claimed::place) else { return Ok(R::default()) };
         let decided = decide(tx, rows).await;
         match &decided {
-            Ok(_) if !self.store.is_single_process() => self.marks.advance(workflow.kind(), start, last, now),
+            Ok(_) if !self.store.is_single_process() => {
+                self.work_marks.advance(&workflow.kind().to_owned(), start, last, now);
+            }
             Ok(_) => {}
             // Its rows are as they were.
-            Err(_) => self.marks.forget(workflow.kind()),
+            Err(_) => self.work_marks.forget(|kind| kind == workflow.kind()),
         }
         decided
     }
@@ -87,7 +89,7 @@ impl Engine {
     ) -> Result<Vec<Claimed>, StoreError> {
         let mut rows = work::lock_due(tx, workflow.kind(), now, limit, start.after).await?;
         if rows.is_empty() && start.after != After::BEGINNING {
-            self.marks.forget(workflow.kind());
+            self.work_marks.forget(|kind| kind == workflow.kind());
             rows = work::lock_due(tx, workflow.kind(), now, limit, After::BEGINNING).await?;
         }
         if !rows.is_empty() {
@@ -99,7 +101,7 @@ impl Engine {
 
     /// Where a claim starts. SQLite removes the entries of settled rows at once and has no marks.
     fn start_of_claim(&self, kind: &str) -> Start {
-        self.marks.start(kind, self.store.wake().take_written(Stage::Work))
+        self.work_marks.start(&kind.to_owned(), self.store.wake().take_written(Stage::Work))
     }
 
     /// At a start: works what this node was deciding when it died, or any node where one process owns the database.

@@ -10,7 +10,7 @@ use punctual_model::{
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
     notifications::{self, NotificationRow},
-    work::{self, QueuedRow, Settlement},
+    work::{self, Asked, QueuedRow, Settlement},
 };
 
 use super::{DueReport, trace::Trace};
@@ -67,10 +67,11 @@ impl Engine {
     ) -> Result<SettledBatch, EngineError> {
         let follows = workflow.follows.is_some();
         let DecidedBatch { decided, mut own } = decided;
+        let asked = self.asked_traces(tx, rows).await?;
         let mut outcomes: Vec<Outcome> = rows
             .iter()
             .zip(decided)
-            .map(|(row, decided)| self.outcome(workflow, row, decided, now))
+            .map(|(row, decided)| self.outcome(workflow, row, asked.get(&row.id), decided, now))
             .collect();
         let mut spans: Vec<Span> = Vec::new();
         if self.traces.is_on() {
@@ -180,7 +181,14 @@ impl Engine {
         self.intend_own(tx, queued, inserted, reserved, now).await
     }
 
-    fn outcome(&self, workflow: &Registration, row: &Claimed, decided: Decided, now: Timestamp) -> Outcome {
+    fn outcome(
+        &self,
+        workflow: &Registration,
+        row: &Claimed,
+        asked: Option<&Asked>,
+        decided: Decided,
+        now: Timestamp,
+    ) -> Outcome {
         let mut settlement = row.after(match &decided.decision {
             Decision::Deliver(_) | Decision::Publish(_) => WorkEvent::Complete,
             Decision::Skip(_) => WorkEvent::Deactivate,
@@ -201,7 +209,7 @@ impl Engine {
         match decided.decision {
             Decision::Deliver(mut new) => {
                 identify(row, &mut new);
-                span = self.trace_decision(row, &mut new, now);
+                span = self.trace_decision(row, asked, &mut new, now);
                 settlement.result = Some(coordinates(&new));
                 if workflow.follows.is_some() {
                     settlement.open_notifications = i64::try_from(new.len()).unwrap_or(i64::MAX);

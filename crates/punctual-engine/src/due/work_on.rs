@@ -211,8 +211,6 @@ impl Engine {
         }
     }
 
-    /// Queues rows again under their retry policy where the decision could not be made or written, or puts them on hold
-    /// where the workflow panicked.
     /// Gives rows back as they were, because the database was gone while they were decided: they are claimed again as soon as it
     /// is back, and no attempt is counted. Where it is still gone, their leases run out.
     async fn give_up_claims(&self, rows: &[Claimed], now: Timestamp) {
@@ -227,6 +225,8 @@ impl Engine {
         }
     }
 
+    /// Queues rows again under their retry policy where the decision could not be made or written, or puts them on hold
+    /// where the workflow panicked.
     async fn put_back(
         &self,
         workflow: &Registration,

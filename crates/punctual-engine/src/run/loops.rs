@@ -15,6 +15,8 @@ use crate::{
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// How often it is looked whether the purge is due.
 const PURGE_LOOKED_AT_EVERY: Duration = Duration::from_secs(10 * 60);
+/// How often addresses of new rows are put into their index.
+const INDEX_EVERY: Duration = Duration::from_secs(30);
 /// How often the purge runs.
 const PURGE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The same where no wake-up of another node can come.
@@ -189,6 +191,15 @@ impl Node {
             self.engine.purge(now).await?;
         }
         Ok(())
+    }
+
+    /// Behind the pipeline: what it has not reached is read row by row by whoever searches for an address.
+    pub(super) async fn index_loop(self) {
+        while self.rest(INDEX_EVERY).await {
+            if let Err(error) = self.engine.index_addresses(self.engine.clock.now()).await {
+                self.failed("index", &error);
+            }
+        }
     }
 
     pub(super) async fn checkpoint_loop(self) {

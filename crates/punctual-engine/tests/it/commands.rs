@@ -45,7 +45,7 @@ async fn a_refused_list_leaves_neither_row_nor_audit(bed: TestBed) {
     bed.has_unit("au").await;
     bed.engine.save_list(&of_unit("nz"), list(None)).await.unwrap();
     let refused = bed.engine.save_list(&of_unit("au"), list(None)).await;
-    assert!(matches!(refused, Err(CommandError::NotFound { what: "list", .. })), "{refused:?}");
+    assert!(matches!(refused, Err(CommandError::IdReused { .. })), "{refused:?}");
     let refused = bed.engine.delete_list(&of_unit("au"), "ops").await;
     assert!(matches!(refused, Err(CommandError::NotFound { what: "list", .. })), "{refused:?}");
     assert_eq!(stored_unit(&bed).await.as_deref(), Some("nz"));

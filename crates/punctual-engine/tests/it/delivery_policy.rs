@@ -123,7 +123,7 @@ async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: TestBe
         business_unit: None,
         updated_at: 0,
     };
-    people::put(&mut tx.conn(), bed.now(), &person).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &person).await.unwrap();
     tx.commit().await.unwrap();
     let of_unit = |address: &str| {
         let mut new = bed.message_over("memory:night", &[address]);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use punctual_engine::{Actor, commands::NewList};
-use punctual_model::{SendOutcome, delivery_policy::Preference};
+use punctual_model::{Reach, SendOutcome, delivery_policy::Preference};
 use punctual_store::lists::{self, ListRow};
 use punctual_testkit::{Scripted, TestBed, channel::delivered, on_both};
 use serde_json::json;
@@ -87,7 +87,7 @@ async fn a_message_that_did_not_come_along_is_handed_back_by_the_claim(bed: Test
         updated_at: 0,
     };
     let mut tx = bed.begin().await;
-    lists::put(&mut tx.conn(), bed.now(), &moved).await.unwrap();
+    lists::put(&mut tx.conn(), bed.now(), &Reach::Everything, &moved).await.unwrap();
     tx.commit().await.unwrap();
     bed.run_for(1).await;
     assert_eq!(calls(&log), ["sms:default +64215550199"]);

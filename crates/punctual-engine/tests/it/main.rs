@@ -24,6 +24,7 @@ mod marks;
 mod nodes;
 mod operate;
 mod owed;
+mod personal;
 mod poison;
 mod priorities;
 mod purge;

@@ -6,7 +6,11 @@ use std::sync::{
 };
 
 use punctual_channels::Misbehaviour;
-use punctual_engine::{Actor, attention::Kind};
+use punctual_engine::{
+    Actor,
+    attention::Kind,
+    restored::{AfterRestore, mark_restored},
+};
 use punctual_model::{Effect, Reach};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
@@ -19,6 +23,7 @@ on_both! {
     two_nodes_do_what_is_owed_once;
     a_message_that_cannot_be_prepared_is_parked_and_its_workflow_hears_of_it_later;
     a_message_that_a_person_has_sent_again_is_reported_as_it_is_then;
+    r03_what_was_owed_at_a_restore_waits_for_a_person;
 }
 
 /// Work `first:…` sends, and wants `second:…` in ten minutes.
@@ -188,4 +193,36 @@ async fn a_message_that_a_person_has_sent_again_is_reported_as_it_is_then(bed: T
     assert_eq!(told.len(), calls + 1, "once, when nothing is open any more");
     assert_eq!(told[calls].outcomes[0].1.as_str(), "delivered");
     bed.leaves_open("what follows is not worked here");
+}
+
+/// What follows from a message that had settled before the backup may have been sent before the restore.
+async fn r03_what_was_owed_at_a_restore_waits_for_a_person(bed: TestBed) {
+    let (bed, _) = chained(&bed);
+    bed.refuse("work", "INSERT", "NEW.key = 'second:a' OR NEW.key = 'second:b'").await;
+    bed.ensure(&[new_work("follow", "first:a", bed.now())]).await;
+    bed.tick().await;
+    bed.allow("work", "INSERT").await;
+    mark_restored(&bed.store, bed.now(), None).await.unwrap();
+    let held = bed.engine.hold_restored(bed.now()).await.unwrap().unwrap();
+    assert_eq!((held.work, held.notifications, held.owed), (0, 0, 1));
+    bed.run_for(3_600).await;
+    assert!(!is_planned(&bed, "second:a").await, "nothing follows by itself");
+    let waiting = async || bed.engine.last_restore().await.unwrap().unwrap().1.owed;
+    assert_eq!(waiting().await, 1);
+    let done = bed.engine.settle_restored(&Actor::named("ann"), AfterRestore::Release).await.unwrap();
+    assert_eq!((done.owed, waiting().await), (1, 0));
+    bed.run_for(60).await;
+    assert!(is_planned(&bed, "second:a").await);
+    bed.run_for(3_600).await;
+
+    bed.refuse("work", "INSERT", "NEW.key = 'second:b'").await;
+    bed.ensure(&[new_work("follow", "first:b", bed.now())]).await;
+    bed.tick().await;
+    bed.allow("work", "INSERT").await;
+    mark_restored(&bed.store, bed.now(), None).await.unwrap();
+    bed.engine.hold_restored(bed.now()).await.unwrap().unwrap();
+    let done = bed.engine.settle_restored(&Actor::named("ann"), AfterRestore::Discard).await.unwrap();
+    assert_eq!((done.owed, waiting().await), (1, 0));
+    bed.run_for(3_600).await;
+    assert!(!is_planned(&bed, "second:b").await, "it was given up");
 }

@@ -1,15 +1,16 @@
 //! Retention removes only what is finished, and forgetting never reopens an id (R3, R24).
 
 use punctual_channels::Misbehaviour;
-use punctual_engine::{Accepted, Actor, CommandError, EngineError, Handed};
+use punctual_engine::{Accepted, Actor, CommandError, EngineError};
 use punctual_model::NotificationStatus;
-use punctual_store::notifications;
-use punctual_testkit::{TestBed, TestBedBuilder, on_both, scale};
+use punctual_store::notifications::{self, NotificationRow};
+use punctual_testkit::{Database, TestBed, TestBedBuilder, on_both, scale};
 
 on_both! {
     r24_only_what_is_finished_and_past_its_window_is_removed;
     r03_a_purged_id_never_sends_again;
     r03_an_id_that_is_being_purged_is_not_reopened;
+    r03_a_purge_waits_for_transactions_that_do_not_see_its_tombstones;
     r24_a_purge_and_an_operators_retry_never_lose_a_live_row with small_batches;
     r24_a_clock_two_years_ahead_removes_no_live_row;
     r24_a_purge_of_an_unusual_share_waits_for_a_person with cautious;
@@ -127,22 +128,60 @@ async fn r03_a_purged_id_never_sends_again(bed: TestBed) {
     assert_eq!(bed.notifications().await.len(), 0);
 }
 
-/// A repeat that arrives while its id is being purged: it waits, and finds the tombstone.
+/// A repeat that arrives while its id is being purged finds the row or its tombstone, and waits for nobody.
 async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: TestBed) {
     let new = bed.message("a@example.org");
     bed.accept_one(new.clone()).await;
     bed.tick().await;
     bed.wait(366 * DAY);
-    let mut purging = bed.begin().await;
-    let purged = notifications::purge(&mut purging.conn(), bed.now(), bed.after(-1), 10).await.unwrap();
-    assert_eq!(purged.notifications, 1);
-    let engine = bed.engine.clone();
-    let repeat = tokio::spawn(async move { engine.accept(vec![Handed::stored(new)]).await.unwrap() });
-    // On PostgreSQL the repeat must have reached the lock before the purge commits, or this proves nothing.
-    bed.until_blocked().await;
-    purging.commit().await.unwrap();
-    assert_eq!(repeat.await.unwrap(), [Accepted::Duplicate { status: NotificationStatus::Delivered }]);
+    let known = [Accepted::Duplicate { status: NotificationStatus::Delivered }];
+    let mut burying = bed.begin().await;
+    let buried = notifications::bury(&mut burying.conn(), bed.now(), bed.after(-1), 10).await.unwrap();
+    assert_eq!(buried.len(), 1);
+    if bed.database() == Database::Postgres {
+        // Its tombstone cannot be seen yet, and the row is there.
+        assert_eq!(bed.accept(vec![new.clone()]).await, known);
+    }
+    burying.commit().await.unwrap();
+    assert_eq!(bed.accept(vec![new.clone()]).await, known);
+    let mut removing = bed.begin().await;
+    notifications::remove_buried(&mut removing.conn(), bed.after(-1), buried).await.unwrap();
+    if bed.database() == Database::Postgres {
+        assert_eq!(bed.accept(vec![new.clone()]).await, known);
+    }
+    removing.commit().await.unwrap();
+    assert_eq!(bed.accept(vec![new]).await, known);
+    assert_eq!(bed.notifications().await.len(), 0);
     assert_eq!(bed.tick().await.deliveries.claimed, 0);
+}
+
+/// On PostgreSQL: a statement that began before the tombstones could be seen may insert. Rows go once it has ended.
+async fn r03_a_purge_waits_for_transactions_that_do_not_see_its_tombstones(bed: TestBed) {
+    bed.accept_one(bed.message("a@example.org")).await;
+    bed.tick().await;
+    bed.wait(366 * DAY);
+    if bed.database() == Database::Sqlite {
+        assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 1);
+        return;
+    }
+    let mut writing = bed.begin().await;
+    let row =
+        NotificationRow::new(bed.message("b@example.org"), "memory:default".parse().unwrap(), bed.now());
+    notifications::insert_absent(&mut writing.conn(), &[&row]).await.unwrap();
+    let purging = tokio::spawn({
+        let (engine, now) = (bed.engine.clone(), bed.now());
+        async move { engine.purge(now).await.unwrap().removed }
+    });
+    // It has buried the row, and looks again and again whether the writer has ended.
+    let writers = async || notifications::writers(&mut bed.read().await.conn()).await.unwrap().len();
+    for _ in 0..20 {
+        assert_eq!(writers().await, 1);
+    }
+    assert_eq!(bed.notifications().await.len(), 1, "the old row is still there");
+    assert!(!purging.is_finished());
+    writing.commit().await.unwrap();
+    assert_eq!(purging.await.unwrap(), 1);
+    bed.tick().await;
 }
 
 /// Ends in a live row or a clear refusal, never in a deleted pending row.

@@ -5,7 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use punctual_model::SendOutcome;
+use jiff::SignedDuration;
+use punctual_model::{Clock, SendOutcome};
 use punctual_testkit::{
     Database, Gated, Scripted, Seeded, TestBed, channel::delivered, history::Receiver, on_both, scale, signal,
 };
@@ -18,6 +19,7 @@ on_both! {
     r11_a_message_to_many_repeats_only_the_calls_under_way;
     r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing;
     r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_kept;
+    r08_a_call_that_was_chosen_in_time_and_starts_too_late_is_not_made;
     r11_answers_are_kept_over_an_outage_of_the_database with |bed| bed.wall_clock();
 }
 
@@ -309,6 +311,35 @@ async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_k
         late.into_iter().all(|one| one.outcome.as_deref() == Some("delivered")),
         "the late answers are the truth"
     );
+}
+
+/// The lease is looked at by each call in the moment it starts: those of a window are chosen together and start one after the other.
+async fn r08_a_call_that_was_chosen_in_time_and_starts_too_late_is_not_made(bed: TestBed) {
+    let (clock, called) = (bed.clock.clone(), Arc::new(Mutex::new(Vec::new())));
+    let log = called.clone();
+    let adapter = Scripted::new("lossy", move |message| {
+        let mut log = log.lock().unwrap();
+        log.push(message.address);
+        // While it makes the third call, the process is stopped for longer than any lease.
+        if log.len() == 3 {
+            clock.set(clock.now() + SignedDuration::from_hours(1));
+        }
+        delivered()
+    });
+    let bed = bed.with(|bed| bed.adapter(adapter.permits(8)));
+    let (id, mut targets) = to_many(&bed, 12).await;
+    bed.engine.delivery_tick(bed.now(), 50).await.unwrap();
+    assert_eq!(called.lock().unwrap().len(), 3, "eight calls were chosen");
+    let open = bed.attempts(&id).await.into_iter().filter(|one| one.outcome.is_none()).count();
+    assert_eq!(open, 0, "what was not called leaves no intent");
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    bed.tick().await;
+    let mut called = called.lock().unwrap().clone();
+    called.sort_unstable();
+    targets.sort_unstable();
+    assert_eq!(called, targets, "each once");
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 0));
 }
 
 /// Answers that cannot be written for a while are written in the end, and nothing is sent again.

@@ -32,11 +32,18 @@ impl Cells<'_> {
     pub fn next<T: Decode>(&mut self) -> Result<T, DriverError> {
         let taken = self.taken;
         self.taken += 1;
-        let position = self.positions.get(taken).copied().ok_or(DriverError::NoRow)?;
-        T::decode(self.row.cell(position)?).map_err(|expected| {
-            let column = self.columns.get(taken).copied().unwrap_or_default();
-            DriverError::Decode(format!("`{column}` is not {expected}"))
-        })
+        // No error is made and thrown away for a cell that is there: this runs for every cell of every row.
+        let Some(position) = self.positions.get(taken).copied() else { return Err(DriverError::NoRow) };
+        match T::decode(self.row.cell(position)?) {
+            Ok(value) => Ok(value),
+            Err(expected) => Err(self.misfit(taken, expected)),
+        }
+    }
+
+    #[cold]
+    fn misfit(&self, taken: usize, expected: &str) -> DriverError {
+        let column = self.columns.get(taken).copied().unwrap_or_default();
+        DriverError::Decode(format!("`{column}` is not {expected}"))
     }
 }
 

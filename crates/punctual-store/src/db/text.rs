@@ -15,6 +15,8 @@
 //! | `{ordered rows}` | nothing | `FROM UNNEST(…) WITH ORDINALITY AS r(…, position)` |
 //! | `{reach $2 column}` | rows of the units that a caller may see | the same |
 //! | `{shared $2 column}` | the same, and rows without a unit | the same |
+//! | `{contains $1 text}` | whether the text is as the pattern says, whatever the case of its letters in any language | the same |
+//! | `{folded text}` | the text in lower case, in any language | the same |
 //!
 //! A brace before anything else is an ordinary one. A marker that is not in this table does not compile.
 
@@ -140,6 +142,15 @@ impl Writer<'_> {
             return end;
         }
         let (first, first_end) = argument(text, end);
+        if is(text, from, end, "contains") {
+            return self.contains(text, (first, first_end));
+        }
+        if is(text, from, end, "folded") {
+            self.text(self.either("folded(", "LOWER("));
+            self.bytes(text, first, first_end);
+            self.text(self.either(")", " COLLATE folds_case)"));
+            return first_end;
+        }
         let (second, second_end) = argument(text, first_end);
         assert!(text[second_end] == b'}', "a marker has at most two words after its name");
         if text[from] == b'.' {
@@ -341,6 +352,29 @@ impl Writer<'_> {
             self.text("[]");
         }
         self.byte(b')');
+    }
+
+    /// A comparison with a pattern without regard to case; returns where its last byte is. What follows the parameter is the
+    /// text that is compared, up to the end of the marker.
+    const fn contains(&mut self, text: &[u8], parameter: (usize, usize)) -> usize {
+        let from = parameter.1 + 1;
+        let mut end = from;
+        while text[end] != b'}' {
+            end += 1;
+        }
+        self.text(self.either("ilike(", "("));
+        if matches!(self.dialect, Dialect::Sqlite) {
+            self.bytes(text, parameter.0, parameter.1);
+            self.text(", ");
+        }
+        self.bytes(text, from, end);
+        self.byte(b')');
+        if matches!(self.dialect, Dialect::Postgres) {
+            self.text(" COLLATE folds_case ILIKE ");
+            self.bytes(text, parameter.0, parameter.1);
+            self.text(" ESCAPE '\\'");
+        }
+        end
     }
 
     /// Whether the row's business unit is one that the caller may see; a null parameter is a caller without a limit.

@@ -11,7 +11,7 @@ use super::{
     postgres::Held,
     sqlite::{Reading, Turn},
 };
-use crate::{StoreError, wake::Stage};
+use crate::{StoreError, wake::Stage, work::AskedFor};
 
 /// An open transaction. Dropped without `commit` it changes nothing.
 pub struct Tx {
@@ -19,6 +19,7 @@ pub struct Tx {
     faults: Faults,
     /// The earliest instant at which a row written here becomes ready, for each stage.
     raised: [Option<i64>; 2],
+    asked: Option<Box<AskedFor>>,
     store: Store,
 }
 
@@ -40,7 +41,7 @@ const NOTIFY: Sql = Sql::each("wake.notify", "SELECT 1", "SELECT pg_notify('punc
 
 impl Tx {
     pub(super) fn new(store: Store, open: Open, faults: Faults) -> Self {
-        Self { open, faults, raised: [None; 2], store }
+        Self { open, faults, raised: [None; 2], asked: None, store }
     }
 
     pub fn conn(&mut self) -> Conn<'_> {
@@ -55,6 +56,16 @@ impl Tx {
         let slot = &mut self.raised[stage as usize];
         let at = ready_at.as_microsecond();
         *slot = Some(slot.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Says in which traces the rows that are made here were asked for.
+    pub fn asked_for(&mut self, asked: AskedFor) {
+        self.asked = (!asked.is_empty()).then(|| Box::new(asked));
+    }
+
+    /// The traces in which rows are asked for; nothing where none is recorded.
+    pub fn asked(&self) -> Option<&AskedFor> {
+        self.asked.as_deref()
     }
 
     /// Skip locked rows or wait for them: the same truth, another speed.

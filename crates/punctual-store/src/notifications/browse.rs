@@ -62,6 +62,14 @@ pub struct Browse {
     pub list: Option<String>,
     pub created_from: Option<i64>,
     pub created_to: Option<i64>,
+    /// When it ended: delivered, parked, or set aside.
+    pub ended_from: Option<i64>,
+    pub ended_to: Option<i64>,
+    pub channel: Option<String>,
+    /// Its reason code, or [`NO_REASON`].
+    pub cause: Option<String>,
+    /// Only what was withdrawn or discarded, in place of a status.
+    pub set_aside: bool,
     /// Only what is still to be sent, in whichever state.
     pub live: bool,
     /// Only what is stuck.
@@ -73,6 +81,11 @@ pub struct Browse {
     /// Rows looked at, at most.
     pub window: i64,
 }
+
+/// What stands for the cause of rows that have no reason code.
+pub const NO_REASON: &str = "-";
+/// What stands for both states of rows that were set aside.
+const SET_ASIDE_STATES: &str = "set-aside";
 
 /// One page, and how it goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +109,9 @@ pub enum Next {
 // What every page is limited to, after the walk.
 const FILTER: &str = concat!(
     " AND kind <> 'event'
-      AND ($5 IS NULL OR status = $5)
+      AND ($5 IS NULL OR status = $5 OR ($5 = 'set-aside' AND status IN ('withdrawn', 'discarded')))
+      AND ($17 IS NULL OR channel = $17)
+      AND ($18 IS NULL OR COALESCE(reason_code, '-') = $18)
       AND ($6 IS NULL OR kind = $6)
       AND ($7 IS NULL OR source_site = $7)
       AND ($8 IS NULL OR list_name = $8)
@@ -106,12 +121,12 @@ const FILTER: &str = concat!(
     stuck!("$11", "$15"),
     "))
       AND ($12 IS NULL
-          OR {sqlite ilike($12, subject)}{postgres subject ILIKE $12 ESCAPE '\\'}
-          OR {sqlite ilike($12, last_error)}{postgres last_error ILIKE $12 ESCAPE '\\'}
-          OR {sqlite ilike($12, SUBSTR(targets, 1, 1000))}{postgres SUBSTR(targets, 1, 1000) ILIKE $12 ESCAPE '\\'}
-          OR id = LOWER($16)
+          OR {contains $12 subject}
+          OR {contains $12 last_error}
+          OR {contains $12 SUBSTR(targets, 1, 1000)}
+          OR id = {folded $16}
           OR EXISTS (SELECT 1 FROM attempts AS a
-                     WHERE a.notification_seq = notifications.seq AND a.target IN ($16, LOWER($16))))
+                     WHERE a.notification_seq = notifications.seq AND a.target IN ($16, {folded $16})))
       AND {reach $13 business_unit}"
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
@@ -202,6 +217,7 @@ impl Walk {
         use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
         match browse.status {
             _ if browse.stuck.is_some() || browse.live => Self::Live,
+            _ if browse.ended_from.is_some() || browse.ended_to.is_some() || browse.set_aside => Self::Ended,
             Some(Parked) => Self::Parked,
             Some(Retrying | Withdrawn | Discarded) => Self::SetAside,
             Some(Pending) => Self::Live,
@@ -249,6 +265,11 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
     {
         after.seq = after.seq.max(super::bisect::last_before(conn, from).await?.unwrap_or(i64::MIN));
     }
+    if walk == Walk::Ended
+        && let Some(from) = browse.ended_from.filter(|from| *from > after.at)
+    {
+        after = Place { at: from - 1, seq: i64::MAX };
+    }
     let b = browse.clone();
     let (stuck_before, held_back) =
         b.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
@@ -258,7 +279,7 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
         before.seq,
         after.at,
         after.seq,
-        b.status,
+        b.status.map(NotificationStatus::as_str).or(b.set_aside.then_some(SET_ASIDE_STATES)),
         b.kind,
         b.site,
         b.list,
@@ -270,6 +291,8 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
         limit,
         held_back,
         b.q.map(|word| word.trim().to_owned()),
+        b.channel,
+        b.cause,
     ];
     let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;
     let more = rows.len() > browse.limit;
@@ -277,9 +300,7 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
     let next = match (rows.last().filter(|_| more), horizon) {
         (Some(last), _) => Next::Page(walk.place(last)),
         // Where the time range ends before the horizon does, there is nothing to go on to.
-        (None, Some(horizon)) if after.seq <= horizon.seq || !walk.by_arrival() => {
-            Next::Further(horizon.inclusive())
-        }
+        (None, Some(horizon)) if after == horizon => Next::Further(horizon.inclusive()),
         (None, _) => Next::End,
     };
     Ok(Browsed { top: rows.first().map(|row| walk.place(row).inclusive()), rows, next })
@@ -288,6 +309,11 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
 /// Where the page starts: its place, or the end of its time range where that is older.
 async fn upper_bound(conn: &mut Conn<'_>, walk: Walk, browse: &Browse) -> Result<Place> {
     let mut before = browse.before.unwrap_or(Place::NEWEST);
+    if walk == Walk::Ended
+        && let Some(to) = browse.ended_to.filter(|to| before.at > *to)
+    {
+        before = Place { at: to, seq: i64::MIN };
+    }
     let Some(to) = browse.created_to else { return Ok(before) };
     if walk == Walk::Live && before.at > to {
         before = Place { at: to, seq: i64::MIN };

@@ -8,15 +8,26 @@ use super::NotificationRow;
 use crate::{
     Tx,
     db::{Conn, Result, Sql, args, sql, with_rows},
+    ready::After,
 };
 
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
-const DUE: &str = "WITH due AS MATERIALIZED (
+const FROM_THE_BEGINNING: &str = "WITH due AS MATERIALIZED (
         SELECT ready.ready_seq, ready.token FROM generate_series(0::bigint, $5) AS p(level), LATERAL (
             SELECT seq AS ready_seq, version AS token FROM notifications
             WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
               AND priority = p.level AND ready_at <= $2
+            ORDER BY ready_at, seq
+            LIMIT $4";
+// The same behind a place for each, because rows that were claimed leave entries in the index that a walk passes for as long
+// as somebody holds a snapshot.
+const BEHIND_PLACES: &str = "WITH due AS MATERIALIZED (
+        SELECT ready.ready_seq, ready.token
+        FROM unnest($5::bigint[], $6::bigint[], $7::bigint[]) AS p(level, after_at, after_seq), LATERAL (
+            SELECT seq AS ready_seq, version AS token FROM notifications
+            WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+              AND priority = p.level AND ready_at <= $2 AND (ready_at, seq) > (p.after_at, p.after_seq)
             ORDER BY ready_at, seq
             LIMIT $4";
 const CLAIM_DUE: &str = ") AS ready
@@ -28,9 +39,14 @@ const CLAIM_DUE: &str = ") AS ready
     RETURNING {columns}";
 const CLAIM: Sql = sql!(
     "notifications.claim", as NotificationRow,
-    DUE, " FOR UPDATE SKIP LOCKED", CLAIM_DUE,
+    FROM_THE_BEGINNING, " FOR UPDATE SKIP LOCKED", CLAIM_DUE,
 );
-const CLAIM_WITHOUT_SKIP: Sql = sql!("notifications.claim", as NotificationRow, DUE, CLAIM_DUE);
+const CLAIM_WITHOUT_SKIP: Sql =
+    sql!("notifications.claim", as NotificationRow, FROM_THE_BEGINNING, CLAIM_DUE);
+const CLAIM_BEHIND: Sql = sql!(
+    "notifications.claim_behind", as NotificationRow,
+    BEHIND_PLACES, " FOR UPDATE SKIP LOCKED", CLAIM_DUE,
+);
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
 // priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet; the
 // bound beside it is not for the index.
@@ -78,8 +94,11 @@ async fn take(
     Ok(rows)
 }
 
-/// The least urgent priority there is.
-const EVERY_PRIORITY: i64 = 9;
+/// Where the claims of each priority start, the most urgent first; there are as many as are claimed.
+pub type Starts = [After];
+
+/// Every priority, from the beginning.
+const EVERY_PRIORITY: [After; 10] = [After::BEGINNING; 10];
 
 /// Claims up to `limit` ready notifications of one channel, most urgent first.
 #[boxed]
@@ -90,26 +109,34 @@ pub async fn claim(
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<NotificationRow>> {
-    claim_up_to(tx, channel, EVERY_PRIORITY, now, lease_until, limit).await
+    claim_behind(tx, channel, &EVERY_PRIORITY, now, lease_until, limit).await
 }
 
-/// The same, of those alone that are at least as urgent as this priority.
+/// The same, of the priorities alone that have a start, each behind it. SQLite removes the entries of claimed rows at once and
+/// looks at no place.
 #[boxed]
-pub async fn claim_up_to(
+pub async fn claim_behind(
     tx: &mut Tx,
     channel: &str,
-    priority: i64,
+    starts: &Starts,
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<NotificationRow>> {
-    let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
+    let is_careless = tx.without_skip_locked();
     let mut conn = tx.conn();
+    let levels: Vec<i64> = (0..).take(starts.len()).collect();
+    let last = levels.last().copied().unwrap_or(-1);
     let mut rows: Vec<NotificationRow> = if conn.is_sqlite() {
-        let rows = conn.fetch_all(&READY, args![channel, now, limit, priority]).await?;
+        let rows = conn.fetch_all(&READY, args![channel, now, limit, last]).await?;
         take(&mut conn, rows, now, lease_until).await?
+    } else if is_careless || starts.iter().all(|start| *start == After::BEGINNING) {
+        let sql = if is_careless { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
+        conn.fetch_all(sql, args![channel, now, lease_until, limit, last]).await?
     } else {
-        conn.fetch_all(sql, args![channel, now, lease_until, limit, priority]).await?
+        let places: Vec<i64> = starts.iter().map(|start| start.ready_at).collect();
+        let seqs: Vec<i64> = starts.iter().map(|start| start.id).collect();
+        conn.fetch_all(&CLAIM_BEHIND, args![channel, now, lease_until, limit, levels, places, seqs]).await?
     };
     rows.sort_by_key(|row| row.seq);
     Ok(rows)
@@ -122,6 +149,7 @@ pub struct NotificationHead {
     pub id: NotificationId,
     pub channel: ChannelKey,
     pub status: NotificationStatus,
+    pub ready_at: Timestamp,
     pub retry_count: i64,
     pub attempts: i64,
     pub work_id: Option<WorkId>,
@@ -237,6 +265,11 @@ impl Delivery {
 }
 
 impl NotificationRow {
+    /// Its place among those of its channel and priority.
+    pub fn place(&self) -> After {
+        After { ready_at: self.ready_at.as_microsecond(), id: self.seq }
+    }
+
     /// Another channel for this row, and the kind of message that it is then: a kind that was only the channel's type
     /// follows the channel.
     pub fn moved_to(&self, channel: &ChannelKey, delivery: Delivery) -> Delivery {
@@ -287,6 +320,14 @@ pub struct Earliest {
     pub ready_at: i64,
 }
 
+/// Where the claims of one channel and priority start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneStart {
+    pub channel: String,
+    pub priority: i64,
+    pub after: After,
+}
+
 // A loose walk over notifications_ready: one probe per channel that has live rows, not one per row.
 const EARLIEST: Sql = sql!(
     "notifications.earliest", as Earliest,
@@ -313,10 +354,67 @@ const EARLIEST: Sql = sql!(
     WHERE ready_at IS NOT NULL",
 );
 
-/// When the next notification of each channel and priority is ready; what has none is left out.
+// The same on PostgreSQL. A channel with a place to start at is probed behind it; others are looked for between those
+// channels, so that no walk passes the entries that their claimed rows have left. The order of names is the database's.
+const EARLIEST_BEHIND: Sql = sql!(
+    "notifications.earliest_behind", as Earliest,
+    "WITH RECURSIVE starts AS MATERIALIZED (
+        SELECT channel, priority, after_at, after_seq
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS s(channel, priority, after_at, after_seq)
+    ), known AS MATERIALIZED (
+        SELECT DISTINCT channel FROM starts
+    ), gaps(low, high) AS (
+        SELECT COALESCE(lag(channel) OVER (ORDER BY channel), ''), channel FROM known
+    ), amid(channel, high) AS (
+        SELECT (SELECT n.channel FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel > gaps.low AND n.channel < gaps.high
+                ORDER BY n.channel LIMIT 1), gaps.high
+        FROM gaps
+        UNION ALL
+        SELECT (SELECT n.channel FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel > amid.channel AND n.channel < amid.high
+                ORDER BY n.channel LIMIT 1), amid.high
+        FROM amid WHERE amid.channel IS NOT NULL
+    ), beyond(channel) AS (
+        SELECT (SELECT n.channel FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel > COALESCE((SELECT max(channel) FROM known), '')
+                ORDER BY n.channel LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.channel FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL AND n.channel > beyond.channel
+                ORDER BY n.channel LIMIT 1)
+        FROM beyond WHERE beyond.channel IS NOT NULL
+    ), used(channel) AS (
+        SELECT channel FROM amid UNION ALL SELECT channel FROM beyond UNION ALL SELECT channel FROM known
+    )
+    SELECT {columns} FROM (
+        SELECT used.channel AS channel, p.priority AS priority,
+            (SELECT n.ready_at FROM notifications n
+             WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+               AND n.channel = used.channel AND n.priority = p.priority
+               AND (n.ready_at, n.seq) > (COALESCE(starts.after_at, '-9223372036854775808'::bigint),
+                                          COALESCE(starts.after_seq, '-9223372036854775808'::bigint))
+             ORDER BY n.ready_at, n.seq LIMIT 1) AS ready_at
+        FROM used CROSS JOIN generate_series(0::bigint, 9) AS p(priority)
+        LEFT JOIN starts ON starts.channel = used.channel AND starts.priority = p.priority
+        WHERE used.channel IS NOT NULL) AS firsts
+    WHERE ready_at IS NOT NULL",
+);
+
+/// When the next notification of each channel and priority is ready, behind where its claims start; what has none is left out.
 #[boxed]
-pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<Earliest>> {
-    conn.fetch_all(&EARLIEST, args![]).await
+pub async fn earliest(conn: &mut Conn<'_>, starts: &[LaneStart]) -> Result<Vec<Earliest>> {
+    if conn.is_sqlite() || starts.is_empty() {
+        return conn.fetch_all(&EARLIEST, args![]).await;
+    }
+    let channels: Vec<String> = starts.iter().map(|start| start.channel.clone()).collect();
+    let priorities: Vec<i64> = starts.iter().map(|start| start.priority).collect();
+    let places: Vec<i64> = starts.iter().map(|start| start.after.ready_at).collect();
+    let seqs: Vec<i64> = starts.iter().map(|start| start.after.id).collect();
+    conn.fetch_all(&EARLIEST_BEHIND, args![channels, priorities, places, seqs]).await
 }
 
 // Relies on notifications_leased.
@@ -364,6 +462,7 @@ pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i6
 crate::db::statements![
     CLAIM,
     CLAIM_WITHOUT_SKIP,
+    CLAIM_BEHIND,
     READY,
     READY_HEADS,
     READ_THESE,
@@ -371,6 +470,7 @@ crate::db::statements![
     TAKE,
     SETTLE,
     EARLIEST,
+    EARLIEST_BEHIND,
     EXPIRED,
     RELEASE_LEASES,
     RENEW

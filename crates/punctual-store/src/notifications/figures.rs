@@ -9,13 +9,15 @@ use crate::db::{Conn, Result, Sql, args, sql};
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Ending {
     pub status: NotificationStatus,
+    pub channel: String,
+    pub reason_code: Option<String>,
     pub late: Option<i64>,
 }
 
 const ENDED_IN: Sql = sql!(
     "notifications.ended_in",
-    "SELECT ended.status, ended.delivered_at - COALESCE(w.due_at, ended.created_at) AS late
-     FROM (SELECT status, delivered_at, created_at, work_id FROM notifications
+    "SELECT ended.status, ended.channel, ended.reason_code, ended.delivered_at - COALESCE(w.due_at, ended.created_at) AS late
+     FROM (SELECT status, channel, reason_code, delivered_at, created_at, work_id FROM notifications
            WHERE finished_at >= $1 AND finished_at < $2 AND kind <> 'event'
            ORDER BY finished_at DESC LIMIT $3) AS ended
      LEFT JOIN work w ON w.id = ended.work_id",
@@ -42,6 +44,35 @@ const COUNT_ENDED: Sql = sql!(
 pub async fn count_ended(conn: &mut Conn<'_>, from: i64, to: i64, bound: i64) -> Result<i64> {
     let row: Count = conn.fetch_one(&COUNT_ENDED, args![from, to, bound]).await?;
     Ok(row.count)
+}
+
+/// How many wait that were accepted since each of four moments, the latest first, and how many in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
+pub struct QueueAges {
+    pub first: i64,
+    pub second: i64,
+    pub third: i64,
+    pub fourth: i64,
+    pub total: i64,
+}
+
+// Over the index of what is still to be sent.
+const QUEUE_AGES: Sql = sql!(
+    "notifications.queue_ages", as QueueAges,
+    "SELECT COUNT(CASE WHEN created_at >= $1 THEN 1 END) AS first,
+         COUNT(CASE WHEN created_at >= $2 THEN 1 END) AS second,
+         COUNT(CASE WHEN created_at >= $3 THEN 1 END) AS third,
+         COUNT(CASE WHEN created_at >= $4 THEN 1 END) AS fourth,
+         COUNT(*) AS total
+     FROM notifications {sqlite INDEXED BY notifications_live}
+     WHERE status IN ('pending', 'retrying') AND kind <> 'event'",
+);
+
+/// The age of what waits, by these moments, the latest first.
+#[boxed]
+pub async fn queue_ages(conn: &mut Conn<'_>, since: [i64; 4]) -> Result<QueueAges> {
+    let [first, second, third, fourth] = since;
+    conn.fetch_one(&QUEUE_AGES, args![first, second, third, fourth]).await
 }
 
 #[derive(Record)]
@@ -110,4 +141,4 @@ pub async fn by_site_and_channel(
     conn.fetch_all(&BY_SITE_AND_CHANNEL, args![from, to, business_unit, limit]).await
 }
 
-crate::db::statements![ENDED_IN, COUNT_ENDED, LAST_DELIVERED, BY_SITE_AND_CHANNEL];
+crate::db::statements![ENDED_IN, COUNT_ENDED, QUEUE_AGES, LAST_DELIVERED, BY_SITE_AND_CHANNEL];

@@ -57,7 +57,8 @@ const PRESENT: Sql = sql!(
     "notifications.present",
     "SELECT id, digest, status, source_site FROM notifications WHERE id IN ({texts $1})
      UNION ALL
-     SELECT id, digest, status, NULL FROM tombstones WHERE id IN ({texts $1})",
+     SELECT id, digest, status, NULL FROM tombstones AS t WHERE id IN ({texts $1})
+       AND NOT EXISTS (SELECT 1 FROM notifications AS n WHERE n.id = t.id)",
 );
 
 #[boxed]

@@ -35,7 +35,21 @@ const DOOMED: Sql = sql!(
 );
 const BURY: Sql = sql!(
     "tombstones.bury", each Doomed, after 1,
-    "INSERT INTO tombstones ({names}, purged_at) {values {*}, $1} ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO tombstones ({names}, purged_at) {values {*}, $1}
+     ON CONFLICT (id) DO UPDATE SET status = EXCLUDED.status, purged_at = EXCLUDED.purged_at",
+);
+// One that was retried has no end any more.
+const UNBURY: Sql = sql!(
+    "tombstones.unbury",
+    "DELETE FROM tombstones WHERE id IN (
+         SELECT id FROM notifications WHERE seq IN ({ints $1}) AND (status = 'pending' OR status = 'retrying'))",
+);
+const STILL_DOOMED: Sql = sql!(
+    "notifications.still_doomed", as Doomed,
+    "SELECT {columns} FROM notifications
+     WHERE seq IN ({ints $2}) AND finished_at IS NOT NULL AND finished_at < $1
+       AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL
+     ORDER BY seq {postgres FOR UPDATE SKIP LOCKED}",
 );
 // What belongs to the rows of a set of numbers.
 const THESE: &str = "notification_seq {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}";
@@ -48,12 +62,29 @@ const DELETE: Sql = sql!(
     "DELETE FROM notifications WHERE seq {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}",
 );
 
-// An insert looks for a tombstone in the snapshot of its statement and for the id in the present. Without this lock one
-// that began before the purge committed would see neither. It is taken first, when nothing else is held.
-const LOCK_TOMBSTONES: Sql = sql!(
-    "tombstones.lock",
-    "{sqlite SELECT 1 WHERE FALSE}{postgres LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE}",
+#[derive(Record)]
+struct Writer {
+    name: String,
+}
+
+// A transaction takes this lock before it takes the snapshot in which it looks for tombstones.
+const WRITERS: Sql = sql!(
+    "notifications.writers",
+    "{sqlite SELECT '' AS name WHERE FALSE}{postgres SELECT DISTINCT virtualtransaction AS name FROM pg_locks
+     WHERE locktype = 'relation' AND relation = CAST('notifications' AS regclass) AND mode = 'RowExclusiveLock'
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND pid <> pg_backend_pid()}",
 );
+
+/// The transactions that may insert notifications without seeing tombstones that were committed a moment ago, by name.
+#[boxed]
+pub async fn writers(conn: &mut Conn<'_>) -> Result<Vec<String>> {
+    if conn.is_sqlite() {
+        return Ok(Vec::new());
+    }
+    let writers: Vec<Writer> = conn.fetch_all(&WRITERS, args![]).await?;
+    Ok(writers.into_iter().map(|writer| writer.name).collect())
+}
 
 const PURGED: Sql =
     sql!("tombstones.of_site", "SELECT status FROM tombstones WHERE id = $1 AND source_site = $2",);
@@ -89,21 +120,38 @@ pub async fn purge_size(conn: &mut Conn<'_>, finished_before: Timestamp) -> Resu
     conn.fetch_one(&SIZE, args![finished_before]).await
 }
 
-/// Removes up to `limit` terminal rows that ended before `finished_before`.
+/// Writes the tombstones of up to `limit` rows that ended before `finished_before`; returns the rows.
+///
+/// An insert looks for a tombstone in the snapshot of its statement and for the id in the present. So a row is removed in a
+/// later transaction, once every statement has ended that began before its tombstone could be seen ([`writers`]). Until then an
+/// insert finds the row, after it the tombstone, and nobody waits for a lock.
 #[boxed]
-pub async fn purge(
+pub async fn bury(
     conn: &mut Conn<'_>,
     now: Timestamp,
     finished_before: Timestamp,
     limit: i64,
-) -> Result<Purged> {
-    conn.execute(&LOCK_TOMBSTONES, args![]).await?;
+) -> Result<Vec<i64>> {
     let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
+    if !doomed.is_empty() {
+        conn.execute(&BURY, with_rows(args![now], &doomed)).await?;
+    }
+    Ok(doomed.into_iter().map(|row| row.seq).collect())
+}
+
+/// Removes buried rows. One that a person has retried meanwhile stays, and its tombstone goes.
+#[boxed]
+pub async fn remove_buried(
+    conn: &mut Conn<'_>,
+    finished_before: Timestamp,
+    buried: Vec<i64>,
+) -> Result<Purged> {
+    conn.execute(&UNBURY, args![buried.clone()]).await?;
+    let doomed: Vec<Doomed> = conn.fetch_all(&STILL_DOOMED, args![finished_before, buried]).await?;
     if doomed.is_empty() {
         return Ok(Purged::default());
     }
     let seqs: Vec<i64> = doomed.iter().map(|row| row.seq).collect();
-    conn.execute(&BURY, with_rows(args![now], &doomed)).await?;
     survey_attempts::keep(conn, seqs.clone()).await?;
     for theirs in [&DELETE_ATTEMPTS, &DELETE_SKIPPED, &DELETE_RECEIPTS] {
         conn.execute(theirs, args![seqs.clone()]).await?;
@@ -114,6 +162,21 @@ pub async fn purge(
     Ok(Purged { notifications: seqs.len() })
 }
 
+/// Buries and removes in one transaction: where there is one writer, nobody can come between.
+#[boxed]
+pub async fn purge(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    finished_before: Timestamp,
+    limit: i64,
+) -> Result<Purged> {
+    let buried = bury(conn, now, finished_before, limit).await?;
+    if buried.is_empty() {
+        return Ok(Purged::default());
+    }
+    remove_buried(conn, finished_before, buried).await
+}
+
 crate::db::statements![
     DOOMED,
     PURGED,
@@ -122,6 +185,8 @@ crate::db::statements![
     DELETE_SKIPPED,
     DELETE_RECEIPTS,
     DELETE,
-    LOCK_TOMBSTONES,
+    UNBURY,
+    STILL_DOOMED,
+    WRITERS,
     SIZE
 ];

@@ -68,7 +68,7 @@ const FILTERED: &str = "SELECT {columns}
       AND ($6 IS NULL OR created_at < $6)
       AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ";
 const PAGE: &str = "))
-      AND ($8 IS NULL OR {sqlite ilike($8, subject)}{postgres subject ILIKE $8 ESCAPE '\\'})
+      AND ($8 IS NULL OR {contains $8 subject})
       AND ($9 IS NULL OR seq < $9)
       AND {reach $10 business_unit}";
 const NEWEST: &str = " ORDER BY seq DESC LIMIT $11";

@@ -26,15 +26,21 @@ pub struct OrganisationRow {
 }
 
 const PUT: Sql = sql!(
-    "operations_organisations.put", each OrganisationRow, after 1,
+    "operations_organisations.put", each OrganisationRow, after 2,
     "INSERT INTO operations_organisations ({names}, updated_at) {values {*}, $1}
-     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1",
+     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1 WHERE {reach $2 operations_organisations.business_unit}",
 );
 
+/// Writes it, unless its id is taken by one out of reach: false then. The statement decides, so that two who take the same
+/// id at once cannot overwrite each other.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, organisation: &OrganisationRow) -> Result<()> {
-    conn.execute(&PUT, with_rows(args![now], slice::from_ref(organisation))).await?;
-    Ok(())
+pub async fn put(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reach: &Reach,
+    organisation: &OrganisationRow,
+) -> Result<bool> {
+    Ok(conn.execute(&PUT, with_rows(args![now, reach], slice::from_ref(organisation))).await? > 0)
 }
 
 impl Owned for OrganisationRow {

@@ -28,15 +28,16 @@ pub struct PersonRow {
 }
 
 const PUT: Sql = sql!(
-    "operations_people.put", each PersonRow, after 1,
+    "operations_people.put", each PersonRow, after 2,
     "INSERT INTO operations_people ({names}, updated_at) {values {*}, $1}
-     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1",
+     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1 WHERE {reach $2 operations_people.business_unit}",
 );
 
+/// Writes it, unless its id is taken by one out of reach: false then. The statement decides, so that two who take the same
+/// id at once cannot overwrite each other.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, person: &PersonRow) -> Result<()> {
-    conn.execute(&PUT, with_rows(args![now], slice::from_ref(person))).await?;
-    Ok(())
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, reach: &Reach, person: &PersonRow) -> Result<bool> {
+    Ok(conn.execute(&PUT, with_rows(args![now, reach], slice::from_ref(person))).await? > 0)
 }
 
 impl Owned for PersonRow {
@@ -94,7 +95,7 @@ pub async fn names(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<HashMap<Stri
 const BY_EMAILS: Sql = sql!(
     "operations_people.by_emails", as PersonRow,
     "SELECT {columns}
-     FROM operations_people WHERE email IS NOT NULL AND LOWER(email) IN ({texts $1}) ORDER BY id",
+     FROM operations_people WHERE email IS NOT NULL AND {folded email} IN ({texts $1}) ORDER BY id",
 );
 
 /// Those behind these addresses, which are in lower case: for imports, which are rare enough to read all people.

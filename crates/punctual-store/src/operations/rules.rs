@@ -21,6 +21,8 @@ pub struct RuleRow {
     pub channels: String,
     /// Topic, priority and order of channels: a JSON object.
     pub handling: Option<String>,
+    /// What its messages say, where it says it itself: a JSON object of texts.
+    pub texts: Option<String>,
     #[column(skip)]
     pub schedule_id: Option<i64>,
     #[column(skip)]

@@ -4,7 +4,10 @@ use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
 
 use super::InstanceRow;
-use crate::db::{Conn, Result, Sql, args, sql};
+use crate::{
+    db::{Conn, Result, Sql, args, sql},
+    survey_results::{IS_COUNTED, REACHED},
+};
 
 /// What a page of instances is limited to; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
@@ -65,10 +68,12 @@ pub struct StatusCount {
 
 const COUNTS: Sql = sql!(
     "survey_instances.counts",
-    "SELECT status, COUNT(*) AS count,
-         CAST(SUM(CASE WHEN sends > 0 OR status = 'completed' THEN 1 ELSE 0 END) AS BIGINT) AS reached
-     FROM survey_instances
-     WHERE survey_id = $1 AND (NOT deleted OR status = 'completed') AND {reach $2 business_unit} GROUP BY status",
+    "SELECT i.status, COUNT(*) AS count, ",
+    REACHED,
+    " AS reached FROM survey_instances i
+     WHERE ",
+    IS_COUNTED,
+    " AND {reach $2 i.business_unit} GROUP BY i.status",
 );
 
 /// How many of a survey's instances that are within reach have which status.

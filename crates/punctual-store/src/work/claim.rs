@@ -11,6 +11,7 @@ use punctual_model::{ReasonCode, WorkEvent, WorkStatus};
 use crate::{
     StoreError, Tx,
     db::{Conn, Result, Sql, args, sql, with_rows},
+    ready::After,
 };
 
 /// A claimed row: everything a workflow needs to decide, and the token for every later write.
@@ -165,17 +166,6 @@ pub async fn claim_these(
         return Ok(Vec::new());
     }
     conn.fetch_all(&TAKEN, args![taken]).await
-}
-
-/// A place in the order in which rows are ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct After {
-    pub ready_at: i64,
-    pub id: i64,
-}
-
-impl After {
-    pub const BEGINNING: Self = Self { ready_at: i64::MIN, id: i64::MIN };
 }
 
 impl Claimed {

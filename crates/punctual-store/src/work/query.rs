@@ -39,21 +39,6 @@ pub async fn by_keys(conn: &mut Conn<'_>, reach: &Reach, keys: Vec<String>) -> R
     conn.fetch_all(&BY_KEYS, args![keys, reach]).await
 }
 
-const OUT_OF_REACH: Sql = sql!(
-    "work.out_of_reach", as Key,
-    "SELECT key FROM work
-     WHERE id IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1}))
-       AND NOT COALESCE({reach $2 business_unit}, FALSE)
-     ORDER BY key",
-);
-
-/// Those of these keys whose rows are there and out of reach; nothing else of the rows is read.
-#[boxed]
-pub async fn out_of_reach(conn: &mut Conn<'_>, reach: &Reach, keys: Vec<String>) -> Result<Vec<String>> {
-    let rows: Vec<Key> = conn.fetch_all(&OUT_OF_REACH, args![keys, reach]).await?;
-    Ok(rows.into_iter().map(|row| row.key).collect())
-}
-
 const RETRIES_OF: Sql = sql!("work.retries_of", as WorkRow, "SELECT {columns} FROM work WHERE retry_of = $1 AND {reach $2 business_unit} ORDER BY id");
 
 /// The support retries of a row that are within reach, oldest first.
@@ -226,15 +211,4 @@ pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Resul
     Ok(row.busy)
 }
 
-crate::db::statements![
-    BY_ID,
-    BY_KEY,
-    BY_KEYS,
-    OUT_OF_REACH,
-    RETRIES_OF,
-    RETRY_KEYS,
-    LIST,
-    TROUBLED,
-    COUNTS,
-    BUSY
-];
+crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, RETRY_KEYS, LIST, TROUBLED, COUNTS, BUSY];

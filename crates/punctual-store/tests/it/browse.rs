@@ -3,7 +3,7 @@
 use punctual_model::{NotificationStatus, Reach};
 use punctual_store::{
     attention,
-    notifications::{self, AsOf, Browse, Browsed, Next, Stuck},
+    notifications::{self, AsOf, Browse, Browsed, NO_REASON, Next, Stuck},
     work::{self, WorkList},
 };
 use punctual_testkit::{TestBed, on_both};
@@ -132,6 +132,25 @@ async fn a_time_range_is_found_without_reading_what_lies_outside(bed: TestBed) {
         ..any()
     };
     assert_eq!(numbers(&page(&bed, &live).await), [12]);
+    // What ended in a range, along the index of endings.
+    let ended = Browse { ended_from: second(50_000), ended_to: second(50_010), ..any() };
+    bed.faults.explain("notifications.browse_ended");
+    let found = page(&bed, &ended).await;
+    assert_eq!(numbers(&found), (50_000..50_010).rev().collect::<Vec<_>>());
+    assert_eq!(found.next, Next::End, "there is nothing of it before");
+    check(&bed, "notifications.browse_ended", "notifications_finished");
+    let first = page(&bed, &Browse { limit: 4, ..ended.clone() }).await;
+    let Next::Page(place) = first.next else { panic!("{:?}", first.next) };
+    let rest = page(&bed, &Browse { before: Some(place), ..ended.clone() }).await;
+    assert_eq!((numbers(&rest).len(), rest.next), (6, Next::End));
+    let other = Browse { channel: Some("sms:none".into()), ..ended.clone() };
+    assert_eq!(numbers(&page(&bed, &other).await), [0_i64; 0]);
+    let cause = Browse { cause: Some(NO_REASON.into()), ..ended };
+    assert_eq!(numbers(&page(&bed, &cause).await).len(), 10);
+    let aside = page(&bed, &Browse { set_aside: true, window: 200_000, ..any() }).await;
+    assert!(
+        aside.rows.iter().all(|row| row.status == NotificationStatus::Discarded) && !aside.rows.is_empty()
+    );
     bed.leaves_open("rows only");
 }
 

@@ -36,19 +36,19 @@ async fn lists_are_put_found_paged_and_removed(bed: TestBed) {
     };
     let mut tx = bed.begin().await;
     for list in [row("ops", "[]"), row("admins", "[]"), row("ops", r#"["a@example.org"]"#)] {
-        lists::put(&mut tx.conn(), bed.now(), &list).await.unwrap();
+        lists::put(&mut tx.conn(), bed.now(), &Reach::Everything, &list).await.unwrap();
     }
     let found = lists::named(&mut tx.conn(), vec!["ops".into(), "no".into()]).await.unwrap();
     assert_eq!(found.get(Some("nz"), "ops"), Some(&row("ops", r#"["a@example.org"]"#)));
     assert_eq!(found.get(Some("nz"), "no"), None);
     let shared = ListRow { business_unit: None, ..row("shared", "[]") };
-    lists::put(&mut tx.conn(), bed.now(), &shared).await.unwrap();
+    lists::put(&mut tx.conn(), bed.now(), &Reach::Everything, &shared).await.unwrap();
     let found = lists::named(&mut tx.conn(), vec!["shared".into()]).await.unwrap();
     assert_eq!(found.get(Some("nz"), "shared"), Some(&shared), "one without a unit is everybody's");
     assert_eq!(found.get(None, "shared"), Some(&shared));
     assert!(lists::delete(&mut tx.conn(), "shared").await.unwrap());
     let of_de = ListRow { business_unit: Some("de".into()), ..row("of-de", "[]") };
-    lists::put(&mut tx.conn(), bed.now(), &of_de).await.unwrap();
+    lists::put(&mut tx.conn(), bed.now(), &Reach::Everything, &of_de).await.unwrap();
     let found = lists::named(&mut tx.conn(), vec!["of-de".into()]).await.unwrap();
     assert!(found.get(Some("de"), "of-de").is_some());
     assert_eq!((found.get(Some("nz"), "of-de"), found.get(None, "of-de")), (None, None));
@@ -207,7 +207,8 @@ async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: TestBed) {
         let state = format!(r#"{{"n":{n}}}"#);
         let mut tx = bed.begin().await;
         let told = [change(&bed, "42", &state, sequence, seconds)];
-        let answer = sources::put(&mut tx.conn(), bed.now(), &told).await.unwrap();
+        let answer =
+            sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &told).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(answer.len(), usize::from(taken), "step {n}");
         if taken {
@@ -235,7 +236,13 @@ async fn sources_are_paged_without_the_deleted_ones(bed: TestBed) {
     let mut gone = change(&bed, "b", "{}", None, 0);
     (gone.deleted, gone.active) = (true, false);
     let changes = [change(&bed, "a", "{}", None, 0), gone, change(&bed, "c", "{}", None, 0)];
-    assert_eq!(sources::put(&mut tx.conn(), bed.now(), &changes).await.unwrap().len(), 3);
+    assert_eq!(
+        sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &changes)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
     let ids = |rows: Vec<sources::SourceRow>| rows.into_iter().map(|row| row.source_id).collect::<Vec<_>>();
     assert_eq!(
         ids(sources::page(&mut tx.conn(), &punctual_model::Reach::Everything, "document", "", 10)
@@ -262,6 +269,7 @@ async fn locked_sources_are_the_ones_that_exist(bed: TestBed) {
     sources::put(
         &mut tx.conn(),
         bed.now(),
+        &punctual_model::Reach::Everything,
         &[change(&bed, "a", "{}", None, 0), change(&bed, "b", "{}", None, 0)],
     )
     .await

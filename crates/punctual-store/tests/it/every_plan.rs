@@ -16,9 +16,11 @@ const SMALL: &[&str] = &[
     "audit_chain",
     "batches",
     "channels",
+    "address_index_parts",
     "circuits",
     "consumer_health",
     "consumers",
+    "erasures",
     "facts",
     "invitations",
     "lists",
@@ -65,12 +67,15 @@ const COLD: &[(&str, &str)] = &[
     ),
     ("notifications.purge_size", "once a day"),
     ("operations_people.by_emails", "imports of calendars, which are rare enough to look at everybody"),
+    ("personal.count_digests", "when somebody asks: what is held back is of a day or two"),
+    ("personal.erase_digests", "when somebody asks: what is held back is of a day or two"),
+    ("personal.people", "when somebody asks: people of operations, whose other addresses are JSON"),
+    ("personal.reports", "when somebody asks: subscriptions, which are few"),
     ("outbox_events.page", "a page, newest first: it ends with the page"),
     ("report_runs.count_troubles", "subscriptions and people, who are few, once for the badge"),
     ("report_subscriptions.orphaned", "subscriptions and people, who are few"),
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
     ("templates.forget_versions", "once a day: what templates said before, by when that was"),
-    ("tombstones.lock", "a lock, which has no plan"),
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
     ("verify.counts", "of the copy that a backup has made"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),
@@ -113,6 +118,21 @@ fn every_statement_of_the_code_is_listed() {
     let missing: Vec<&String> = coded.difference(&listed).collect();
     assert!(missing.is_empty(), "not in the `statements!` of their modules: {missing:?}");
     assert_eq!(listed, coded);
+}
+
+/// ILIKE and LOWER without a collation go by the locale of the database, which may know ASCII alone.
+#[test]
+fn no_statement_folds_case_by_the_locale_of_the_database() {
+    for (name, text) in punctual_store::statements() {
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!(
+            count("ILIKE"),
+            count("COLLATE folds_case ILIKE"),
+            "{name}: `{{contains $1 column}}` is for that"
+        );
+        assert_eq!(count("LOWER("), count(" COLLATE folds_case)"), "{name}: `{{folded column}}` is for that");
+        assert_eq!(count("UPPER("), 0, "{name}");
+    }
 }
 
 #[tokio::test]

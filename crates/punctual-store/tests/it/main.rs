@@ -8,6 +8,7 @@ mod delivery_policy;
 mod every_plan;
 mod foreign;
 mod notifications;
+mod online_steps;
 mod open;
 mod operations;
 mod people;

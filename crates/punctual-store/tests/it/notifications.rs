@@ -4,8 +4,11 @@ use punctual_model::{
     ChannelKey, Json, NewNotification, NotificationId, NotificationSource, NotificationStatus, Reach,
     ReasonCode, WorkId,
 };
-use punctual_store::notifications::{self, AsOf, Delivery, NotificationFilter, NotificationRow, Stuck};
-use punctual_testkit::{TestBed, new_work, on_both};
+use punctual_store::{
+    After,
+    notifications::{self, AsOf, Delivery, LaneStart, NotificationFilter, NotificationRow, Stuck},
+};
+use punctual_testkit::{Database, TestBed, new_work, on_both};
 use serde_json::json;
 
 on_both! {
@@ -298,7 +301,7 @@ async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: TestBe
         .await;
     }
     let mut reader = bed.read().await;
-    let mut earliest = notifications::earliest(&mut reader.conn()).await.unwrap();
+    let mut earliest = notifications::earliest(&mut reader.conn(), &[]).await.unwrap();
     earliest.sort();
     let found: Vec<(&str, i64, i64)> =
         earliest.iter().map(|row| (row.channel.as_str(), row.priority, row.ready_at)).collect();
@@ -307,6 +310,27 @@ async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: TestBe
         [("memory:a", 0, at(20)), ("memory:a", 5, at(10)), ("memory:a", 9, at(5)), ("memory:b", 3, at(7))];
     assert_eq!(found[..4], expected);
     assert_eq!(found[4..], [("sms:c", 5, at(1))]);
+    // Behind a place in one lane, and in a channel that has no row any more; the others are found before, between and behind.
+    if bed.database() == Database::Postgres {
+        let behind = |channel: &str, priority, seconds| LaneStart {
+            channel: channel.into(),
+            priority,
+            after: After { ready_at: at(seconds), id: i64::MAX },
+        };
+        let starts = [
+            behind("memory:a", 9, 5),
+            behind("memory:a", 5, 9),
+            behind("memory:aa", 5, 9),
+            behind("sms:a", 0, 0),
+        ];
+        let mut found = notifications::earliest(&mut reader.conn(), &starts).await.unwrap();
+        found.sort();
+        let found: Vec<(&str, i64, i64)> =
+            found.iter().map(|row| (row.channel.as_str(), row.priority, row.ready_at)).collect();
+        let expected =
+            [("memory:a", 0, at(20)), ("memory:a", 5, at(10)), ("memory:b", 3, at(7)), ("sms:c", 5, at(1))];
+        assert_eq!(found, expected);
+    }
     bed.leaves_open("rows only");
 }
 

@@ -76,6 +76,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         rule: "{}".into(),
         channels: "[]".into(),
         handling: Some(r#"{"topic":"shifts"}"#.into()),
+        texts: Some(r#"{"subject":"S"}"#.into()),
         schedule_id: None,
         occurrence: None,
         run_at: None,
@@ -97,11 +98,18 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
 
 async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
     let mut tx = bed.begin().await;
-    people::put(&mut tx.conn(), bed.now(), &person("ann", Some("Ann@Example.org"))).await.unwrap();
-    people::put(&mut tx.conn(), bed.now(), &person("ben", None)).await.unwrap();
-    people::put(&mut tx.conn(), bed.now(), &PersonRow { name: "Ben".into(), ..person("ben", None) })
+    people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &person("ann", Some("Ann@Example.org")))
         .await
         .unwrap();
+    people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &person("ben", None)).await.unwrap();
+    people::put(
+        &mut tx.conn(),
+        bed.now(),
+        &Reach::Everything,
+        &PersonRow { name: "Ben".into(), ..person("ben", None) },
+    )
+    .await
+    .unwrap();
     let ids = ["ben", "ann", "ben", "x"].map(str::to_owned);
     let found = people::named(&mut tx.conn(), ids.to_vec()).await.unwrap();
     let name = |id: &str| found.get(Some("nz"), id).map(|row| row.name.as_str());
@@ -124,7 +132,7 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
         business_unit: None,
         updated_at: bed.now().as_microsecond(),
     };
-    organisations::put(&mut tx.conn(), bed.now(), &choir).await.unwrap();
+    organisations::put(&mut tx.conn(), bed.now(), &Reach::Everything, &choir).await.unwrap();
     let found = organisations::named(&mut tx.conn(), vec!["choir".into()]).await.unwrap();
     assert_eq!(found.get(Some("nz"), "choir"), Some(&choir));
     assert_eq!(

@@ -2,10 +2,9 @@
 
 use punctual_model::NotificationStatus;
 use punctual_store::{
-    attempts,
-    notifications::{self, AsOf},
-    receipts, suppressions,
-    work::{self, After},
+    After, attempts,
+    notifications::{self, AsOf, LaneStart},
+    receipts, suppressions, work,
 };
 use punctual_testkit::{Database, TestBed, new_work, on_both};
 use sqlx::{Connection, PgConnection};
@@ -161,6 +160,8 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
         "notifications.settle",
         "notifications.renew",
         "notifications.earliest",
+        "notifications.earliest_behind",
+        "notifications.claim_behind",
         "notifications.expired",
         "notifications.present",
         "notifications.withdraw_by_work",
@@ -220,7 +221,14 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
         .collect();
     assert_eq!(notifications::settle(&mut tx.conn(), bed.now(), &deliveries).await.unwrap().len(), 100);
     notifications::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
-    notifications::earliest(&mut tx.conn()).await.unwrap();
+    let after = After { ready_at: bed.now().as_microsecond() - 1, id: 0 };
+    let starts = [5, 9].map(|priority| LaneStart { channel: "memory:default".into(), priority, after });
+    notifications::earliest(&mut tx.conn(), &starts).await.unwrap();
+    notifications::earliest(&mut tx.conn(), &[]).await.unwrap();
+    let places = [after; 10];
+    notifications::claim_behind(&mut tx, "memory:default", &places, bed.now(), bed.after(60), 1)
+        .await
+        .unwrap();
     notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id).collect()).await.unwrap();
     notifications::withdraw_by_work(
         &mut tx.conn(),
@@ -239,6 +247,10 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     }
     check_claim(&bed, "notifications");
     check(&bed, "notifications.earliest", "notifications_ready");
+    if bed.database() == Database::Postgres {
+        check(&bed, "notifications.earliest_behind", "notifications_ready");
+        check(&bed, "notifications.claim_behind", "notifications_ready");
+    }
     check(&bed, "notifications.expired", "notifications_leased");
     check(&bed, "notifications.present", "notifications_by_id");
     check(&bed, "notifications.settle", "notifications_pkey");

@@ -166,8 +166,22 @@ async fn sources_are_walked_by_id_and_by_change(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     assert!(sources::types(conn, &Reach::Everything).await.unwrap().is_empty());
-    sources::put(conn, bed.now(), &[change("a", "1", None), change("a", "2", Some("nz"))]).await.unwrap();
-    sources::put(conn, bed.after(5), &[change("a", "3", Some("nz")), change("b", "1", None)]).await.unwrap();
+    sources::put(
+        conn,
+        bed.now(),
+        &punctual_model::Reach::Everything,
+        &[change("a", "1", None), change("a", "2", Some("nz"))],
+    )
+    .await
+    .unwrap();
+    sources::put(
+        conn,
+        bed.after(5),
+        &punctual_model::Reach::Everything,
+        &[change("a", "3", Some("nz")), change("b", "1", None)],
+    )
+    .await
+    .unwrap();
     assert_eq!(sources::types(conn, &Reach::Everything).await.unwrap(), ["a", "b"]);
     let ids = |rows: Vec<sources::SourceRow>| rows.into_iter().map(|row| row.source_id).collect::<Vec<_>>();
     for held in [true, false] {

@@ -4,9 +4,9 @@
 
 use punctual_model::Reach;
 use punctual_store::{
-    Lane, Store, StoreError, StoreOptions, audit, channels,
+    Lane, Store, StoreError, StoreOptions, attempts, audit, channels,
     delivery_policy::{self, standing},
-    facts, nodes, notifications,
+    facts, lists, nodes, notifications,
     reminders::children::{self, Parent},
     rollouts, run_ownership, run_records, schema, survey_attempts, work,
 };
@@ -45,6 +45,22 @@ impl Old {
                 old.run(&record).await;
             }
         }
+        old
+    }
+
+    /// A database as the release that made it left it: the text of a dump, which no later change of a step touches.
+    async fn kept(database: Database) -> Self {
+        let (old, text) = match database {
+            Database::Sqlite => {
+                let old = Self::Sqlite(tempfile::tempdir().unwrap());
+                (old, include_str!("../fixtures/schema_0046.sqlite.sql"))
+            }
+            Database::Postgres => {
+                let old = Self::Postgres(Box::new(TestDatabase::empty().await));
+                (old, include_str!("../fixtures/schema_0046.postgres.sql"))
+            }
+        };
+        old.run(text).await;
         old
     }
 
@@ -238,6 +254,30 @@ on_both_from_old! {
     columns_with_earlier_names_keep_what_they_hold;
     counted_children_know_their_unit;
     a_newer_schema_is_used_for_as_long_as_it_serves_this_program;
+    a_kept_database_is_opened_with_what_it_holds;
+}
+
+async fn a_kept_database_is_opened_with_what_it_holds(database: Database) {
+    let old = Old::kept(database).await;
+    let store = old.open().await;
+    let mut reader = store.read().await.unwrap();
+    let conn = &mut reader.conn();
+    for (number, status) in [(1, "delivered"), (2, "pending")] {
+        let row = notifications::by_id(conn, &Reach::Everything, &id(number)).await.unwrap().unwrap();
+        assert_eq!((row.seq, row.status.as_str()), (i64::from(number), status));
+    }
+    assert_eq!(attempts::of(conn, vec![1]).await.unwrap()[0].target, "a@example.org");
+    assert!(lists::get(conn, &Reach::Everything, "ops").await.unwrap().is_some());
+    assert_eq!(audit::of(conn, "list", "ops").await.unwrap().len(), 1);
+    drop(reader);
+    // What numbers rows goes on after those that are there.
+    let mut tx = store.begin(Lane::Intake).await.unwrap();
+    let now = punctual_testkit::START.parse().unwrap();
+    let entry = audit::Entry::new(punctual_model::AuditAction::Put, "list", "new", None);
+    audit::append(&mut tx.conn(), now, &[entry]).await.unwrap();
+    assert_eq!(audit::of(&mut tx.conn(), "list", "new").await.unwrap()[0].id, 2);
+    tx.commit().await.unwrap();
+    store.close().await;
 }
 
 async fn a_newer_schema_is_used_for_as_long_as_it_serves_this_program(database: Database) {

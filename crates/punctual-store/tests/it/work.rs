@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use punctual_model::{NewWork, Reach, ReasonCode, WorkStatus};
 use punctual_store::{
-    Tx,
-    work::{self, After, Claimed, Settlement, WorkFilter, WorkRow},
+    After, Tx,
+    work::{self, Claimed, Settlement, WorkFilter, WorkRow},
 };
 use punctual_testkit::{TestBed, new_work, on_both};
 

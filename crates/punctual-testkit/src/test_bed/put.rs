@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_engine::{Accepted, Ensured, Handed, OwnUnit};
-use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random};
+use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random, Reach};
 use punctual_store::{
     Lane, Tx,
     business_units::{self, BusinessUnitRow},
@@ -93,7 +93,9 @@ impl TestBed {
             updated_at: 0,
         };
         let mut tx = self.begin().await;
-        lists::put(&mut tx.conn(), self.now(), &row).await.unwrap_or_else(|error| panic!("{error:?}"));
+        lists::put(&mut tx.conn(), self.now(), &Reach::Everything, &row)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}"));
         Self::commit(tx).await;
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{channels, rules::RuleShape};
+use super::{channels, rules::RuleShape, texts::RuleTexts};
 use crate::{batch::Item, fields::Fields, handling::Handling, problem::Code};
 
 /// Rules that every new event or task of an organisation gets, at most.
@@ -20,6 +20,9 @@ pub struct DefaultRuleShape {
     pub channels: Vec<String>,
     #[serde(flatten)]
     pub handling: Handling,
+    #[serde(default, skip_serializing_if = "RuleTexts::is_empty")]
+    #[schema(required = false)]
+    pub message: RuleTexts,
 }
 
 /// An organisation to be kept.
@@ -67,6 +70,7 @@ fn rules(fields: &mut Fields<'_>) -> Option<Vec<DefaultRuleShape>> {
         let rule = RuleShape::read(&mut inner, "rule");
         let channels = channels(&mut inner, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
         let handling = Handling::read(&mut inner);
+        let message = RuleTexts::read(&mut inner);
         let at_date = |rule: &RuleShape| rule.kind == "at_subject_date";
         if let Some(rule) = rule.as_ref().filter(|rule| at_date(rule))
             && all.iter().any(|other| at_date(&other.rule) && other.rule.anchor == rule.anchor)
@@ -76,7 +80,7 @@ fn rules(fields: &mut Fields<'_>) -> Option<Vec<DefaultRuleShape>> {
         }
         let read = inner.finish();
         if let (Some(()), Some(rule)) = (fields.accept(read), rule) {
-            all.push(DefaultRuleShape { rule, channels, handling });
+            all.push(DefaultRuleShape { rule, channels, handling, message });
         }
     }
     Some(all)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{ID_MAX, channels};
+use super::{ID_MAX, channels, texts::RuleTexts};
 use crate::{
     batch::Item,
     fields::Fields,
@@ -80,6 +80,9 @@ pub struct RuleRequest {
     pub channels: Vec<String>,
     #[serde(flatten)]
     pub handling: Handling,
+    #[serde(skip_serializing_if = "RuleTexts::is_empty")]
+    #[schema(required = false)]
+    pub message: RuleTexts,
 }
 
 impl RuleRequest {
@@ -93,10 +96,12 @@ impl RuleRequest {
         let rule = RuleShape::read(&mut fields, "rule");
         let channels = channels(&mut fields, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
         let handling = Handling::read(&mut fields);
+        let message = RuleTexts::read(&mut fields);
         fields.finish()?;
         match rule {
             Some(rule) => {
-                Ok(Self { subject_type: subject_type.to_owned(), subject_id, rule, channels, handling })
+                let subject_type = subject_type.to_owned();
+                Ok(Self { subject_type, subject_id, rule, channels, handling, message })
             }
             None => {
                 Err(vec![FieldError::new(format!("{pointer}/rule"), Code::WrongType, "A rule is an object.")])
@@ -118,6 +123,9 @@ pub struct RuleChange {
     pub active: Option<bool>,
     #[serde(flatten)]
     pub handling: HandlingChange,
+    /// All texts in place of those that it has; `null` takes them away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<RuleTexts>,
 }
 
 impl RuleChange {
@@ -128,6 +136,7 @@ impl RuleChange {
             channels: channels(&mut fields, "channels"),
             active: fields.optional_bool("active"),
             handling: HandlingChange::read(&mut fields, value),
+            message: RuleTexts::read_change(&mut fields, value),
         };
         fields.finish().map(|()| change)
     }
@@ -175,6 +184,9 @@ pub struct Rule {
     pub channels: Vec<String>,
     #[serde(flatten)]
     pub handling: Handling,
+    #[serde(default, skip_serializing_if = "RuleTexts::is_empty")]
+    #[schema(required = false)]
+    pub message: RuleTexts,
     pub active: bool,
     pub deleted_at: Option<Timestamp>,
     pub last_sent_at: Option<Timestamp>,

@@ -162,22 +162,30 @@ impl Import {
             .collect()
     }
 
-    /// Looks up where new channels send to. That takes time, so that no transaction is open.
+    /// Looks up where new channels, subscribers and consumers connect to. That takes time, so that no transaction is open.
     async fn check_destinations(&self, context: &Context<'_>) -> Result<Vec<Refusal>, ImportError> {
-        let kind = DefinitionKind::Channel;
         let before = super::export(context.engine).await?;
-        let channels = self.definitions.get(&kind).into_iter().flatten();
-        let checks = channels.filter_map(|(id, value)| {
-            let known = stored(&before, kind, id).filter(|known| known.value() != value);
-            if known.is_none() && stored(&before, kind, id).is_some() {
+        let engine = context.engine;
+        let reaching = [DefinitionKind::Channel, DefinitionKind::Subscriber, DefinitionKind::Consumer];
+        let given = reaching.into_iter().flat_map(|kind| {
+            self.definitions.get(&kind).into_iter().flatten().map(move |(id, value)| (kind, id, value))
+        });
+        let checks = given.filter_map(|(kind, id, value)| {
+            let known = stored(&before, kind, id);
+            if known.is_some_and(|known| known.value() == value) {
                 return None;
             }
-            // One that cannot be read is refused with the others.
-            let new = write::new_channel(id, value, known).ok()?;
-            Some(async move { (id, context.engine.check_channel(&new.adapter, &new.settings).await) })
+            let (adapter, settings) = write::destination(value, known)?;
+            Some(async move {
+                let checked = match kind {
+                    DefinitionKind::Consumer => engine.check_consumer(&adapter, &settings).await,
+                    _ => engine.check_channel(&adapter, &settings).await,
+                };
+                (kind, id, checked)
+            })
         });
         let mut refused = Vec::new();
-        for (id, checked) in join_all(checks).await {
+        for (kind, id, checked) in join_all(checks).await {
             // An adapter that is not there is refused with the others.
             if let Err(CommandError::Invalid(faults)) = checked {
                 let inside = faults.into_iter().filter(|fault| fault.pointer.starts_with("/settings"));

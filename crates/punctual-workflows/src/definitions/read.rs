@@ -246,6 +246,7 @@ fn organisation(row: OrganisationRow) -> Result<Document, StoreError> {
         rule: rule_shape(&one.rule),
         channels: one.channels,
         handling: one.handling.into(),
+        message: one.message,
     };
     written(&OrganisationRequest {
         rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),

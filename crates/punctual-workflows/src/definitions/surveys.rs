@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use punctual_engine::CommandError;
+use punctual_engine::{CommandError, commands::Seen};
 use punctual_model::Fault;
 use punctual_store::{
     Conn, StoreError, Tx,
@@ -115,7 +115,7 @@ impl Written<'_, '_> {
         let row = match &self.row {
             None => author::create_in(self.tx, engine, by, &draft).await?,
             Some(row) if is_same(row, &draft, &schema) => return Ok(()),
-            Some(row) => author::change_in(self.tx, engine, by, row.id, &draft).await?,
+            Some(row) => author::change_in(self.tx, engine, by, row.id, Seen::Anything, &draft).await?,
         };
         self.row = Some(row);
         Ok(())

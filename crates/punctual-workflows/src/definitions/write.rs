@@ -80,12 +80,16 @@ impl AfterCommit {
     }
 }
 
+/// The adapter of a channel, subscriber or consumer, and the settings that it would have; none of one that cannot be read, which is
+/// refused when it is saved.
+pub(super) fn destination(value: &Value, before: Option<&Document>) -> Option<(String, Value)> {
+    let adapter = value["adapter"].as_str()?.to_owned();
+    let settings = value.get("settings").filter(|settings| settings.is_object())?.clone();
+    Some((adapter, given_settings(settings, before).ok()?))
+}
+
 /// The definition of a channel as the command takes it.
-pub(super) fn new_channel(
-    key: &str,
-    value: &Value,
-    before: Option<&Document>,
-) -> Result<NewChannel, CommandError> {
+fn new_channel(key: &str, value: &Value, before: Option<&Document>) -> Result<NewChannel, CommandError> {
     let ChannelRequest { adapter, settings, retry, at_most_once, policy } =
         ChannelRequest::read(value, "").map_err(unreadable)?;
     let (settings, retry) = (given_settings(settings, before)?, retry.as_ref().map(as_json));
@@ -142,7 +146,7 @@ pub(super) async fn save(
                 ConsumerRequest::read(value, "").map_err(unreadable)?;
             let settings = given_settings(settings, before)?;
             let new = NewConsumer { key: id.to_owned(), adapter, settings, business_unit, active };
-            engine.save_consumer_in(tx, by, new).await?;
+            engine.save_consumer_in(tx, by, Seen::Anything, new).await?;
         }
         DefinitionKind::DeliveryPolicy => {
             let policy = DeliveryPolicy::read(value, "").map_err(unreadable)?;

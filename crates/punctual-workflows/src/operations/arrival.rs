@@ -22,6 +22,8 @@ use punctual_store::{
     },
     templates,
 };
+use punctual_templates::InlineTemplate;
+use punctual_wire::operations::texts::RuleTexts;
 use serde_json::json;
 
 use super::{
@@ -29,6 +31,7 @@ use super::{
     log::{self, Put},
     occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, why_nobody, words,
 };
+use crate::inline;
 
 /// A date that had passed when it was set is still announced within this time.
 pub const GRACE: SignedDuration = SignedDuration::from_mins(15);
@@ -186,6 +189,7 @@ impl Known {
     fn messages(&self, input: &Input, told: Told<'_>) -> Vec<NewNotification> {
         let Told { rule, subject, reached } = told;
         let handling = Handling::read(rule.handling.as_deref());
+        let texts = RuleTexts::stored(rule.texts.as_deref());
         let mut groups: BTreeMap<(String, String, Option<String>), Vec<Reach>> = BTreeMap::new();
         for one in reached {
             let group = (one.channel.as_str().to_owned(), one.zone.clone(), one.locale.clone());
@@ -202,18 +206,8 @@ impl Known {
                 words::subject_line(subject, anchor),
                 words::body(subject, anchor, &when),
             );
-            new.channel = channel;
-            new.business_unit = subject.business_unit.clone();
-            new.locale = locale;
-            new.envelope.origin = Some(Origin {
-                kind: KIND.to_owned(),
-                topic: input.topic.clone(),
-                definition: rule.id.clone(),
-            });
-            handling.give(&mut new);
-            if self.templates.contains(&input.topic) {
-                new.template = Some(input.topic.clone());
-                new.context = Some(json!({
+            let context = || {
+                json!({
                     "title": subject.title,
                     "whenLabel": when,
                     "timeZone": zone,
@@ -223,12 +217,38 @@ impl Known {
                     "isAllDay": subject.is_all_day,
                     "startsAt": subject.start_at.map(|at| instant(at).to_string()),
                     "endsAt": subject.end_at.map(|at| instant(at).to_string()),
-                }));
+                })
+            };
+            // What the rule says itself comes before what is said of all of its topic.
+            if !texts.is_empty() {
+                give_texts(&mut new, &texts, context);
+            } else if self.templates.contains(&input.topic) {
+                new.template = Some(input.topic.clone());
+                new.context = Some(context());
             }
+            new.channel = channel;
+            new.business_unit = subject.business_unit.clone();
+            new.locale = locale;
+            new.envelope.origin = Some(Origin {
+                kind: KIND.to_owned(),
+                topic: input.topic.clone(),
+                definition: rule.id.clone(),
+            });
+            handling.give(&mut new);
             new
         };
         groups.into_iter().map(message).collect()
     }
+}
+
+/// Gives a message the texts of its rule; what the rule leaves out stays in the usual words, which are no templates.
+fn give_texts(new: &mut NewNotification, texts: &RuleTexts, context: impl FnOnce() -> serde_json::Value) {
+    let own =
+        |text: &Option<String>| text.as_deref().map(|text| InlineTemplate::stored(text, inline::OPERATION));
+    let subject = own(&texts.subject).unwrap_or_else(|| InlineTemplate::literal(new.subject.as_str()));
+    let body = own(&texts.body).unwrap_or_else(|| InlineTemplate::literal(new.body.as_str()));
+    let html = own(&texts.html);
+    inline::give(new, &inline::Texts { subject: &subject, body: &body, html: html.as_ref() }, context);
 }
 
 /// What listeners get: the occurrence itself, whatever the delivery decides about it, and not each channel that is used.

@@ -16,6 +16,7 @@ use punctual_store::{
         subjects::{self, SubjectRow},
     },
 };
+use punctual_wire::operations::texts::RuleTexts;
 
 use super::{
     RuleSpec, SubjectType,
@@ -212,6 +213,8 @@ pub struct RuleChange {
     pub channels: Option<Vec<String>>,
     pub active: Option<bool>,
     pub handling: HandlingChange,
+    /// All texts in place of those that it has.
+    pub message: Option<RuleTexts>,
 }
 
 /// Changes, pauses or resumes a rule.
@@ -251,6 +254,9 @@ pub async fn change_rule(
         after.channels = serde_json::Value::from(channels).to_string();
     }
     after.handling = change.handling.of(Handling::read(before.handling.as_deref())).written();
+    if let Some(message) = &change.message {
+        after.texts = message.written();
+    }
     after.active = change.active.unwrap_or(before.active);
     let moves = after.rule != before.rule || after.active != before.active;
     if moves {

@@ -2,7 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, commands::Units};
-use punctual_model::{AuditAction, Reach};
+use punctual_model::AuditAction;
 use punctual_store::{
     Lane, Tx,
     operations::{
@@ -31,14 +31,15 @@ pub async fn put_person_in(
 ) -> Result<PersonRow, CommandError> {
     let named = row.business_unit.as_deref().into_iter().collect();
     let units = Units::read(&mut tx.conn(), by, named).await?;
-    let before = people::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
-    if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
-        return Err(CommandError::not_found("person", &row.id));
+    let before = people::get(&mut tx.conn(), &by.reach(), &row.id).await?;
+    if let Some(before) = &before {
+        by.may_change(before.business_unit.as_deref(), || CommandError::not_found("person", &row.id))?;
     }
     let own = before.as_ref().map(|before| &before.business_unit);
     let unit = units.unit_after(own, row.business_unit.clone(), "")?;
     let row = PersonRow { business_unit: unit.into_name(), ..row.clone() };
-    people::put(&mut tx.conn(), engine.clock.now(), &row).await?;
+    let written = people::put(&mut tx.conn(), engine.clock.now(), &by.reach(), &row).await?;
+    CommandError::taken_unless(written, &row.id)?;
     by.audit(tx, engine.clock.now(), AuditAction::Put, "person", &row.id, row.business_unit.as_deref())
         .await?;
     Ok(row)
@@ -60,9 +61,9 @@ pub async fn remove_person_in(
     by: &Actor,
     id: &str,
 ) -> Result<(), CommandError> {
-    let row = people::get(&mut tx.conn(), &by.reach(), id).await?;
-    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
-    let row = row.ok_or_else(|| CommandError::not_found("person", id))?;
+    let missing = || CommandError::not_found("person", id);
+    let row = people::get(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
+    by.may_change(row.business_unit.as_deref(), missing)?;
     people::delete(&mut tx.conn(), id).await?;
     let unit = row.business_unit.as_deref();
     Ok(by.audit(tx, engine.clock.now(), AuditAction::Delete, "person", id, unit).await?)
@@ -92,14 +93,15 @@ pub async fn put_organisation_in(
     let now = engine.clock.now();
     let named = row.business_unit.as_deref().into_iter().collect();
     let units = Units::read(&mut tx.conn(), by, named).await?;
-    let before = organisations::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
-    if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
-        return Err(CommandError::not_found("organisation", &row.id));
+    let before = organisations::get(&mut tx.conn(), &by.reach(), &row.id).await?;
+    if let Some(before) = &before {
+        by.may_change(before.business_unit.as_deref(), || CommandError::not_found("organisation", &row.id))?;
     }
     let own = before.as_ref().map(|before| &before.business_unit);
     let unit = units.unit_after(own, row.business_unit.clone(), "")?;
     let row = OrganisationRow { business_unit: unit.into_name(), ..row.clone() };
-    organisations::put(&mut tx.conn(), now, &row).await?;
+    let written = organisations::put(&mut tx.conn(), now, &by.reach(), &row).await?;
+    CommandError::taken_unless(written, &row.id)?;
     let hour = |row: &OrganisationRow| (row.time_zone.clone(), row.all_day_at.clone());
     if before.as_ref().map(hour).unwrap_or_default() != hour(&row) {
         rules::mark_pending_of(&mut tx.conn(), now, &row.id).await?;
@@ -125,9 +127,9 @@ pub async fn remove_organisation_in(
     id: &str,
 ) -> Result<(), CommandError> {
     let now = engine.clock.now();
-    let row = organisations::get(&mut tx.conn(), &by.reach(), id).await?;
-    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
-    let row = row.ok_or_else(|| CommandError::not_found("organisation", id))?;
+    let missing = || CommandError::not_found("organisation", id);
+    let row = organisations::get(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
+    by.may_change(row.business_unit.as_deref(), missing)?;
     organisations::delete(&mut tx.conn(), id).await?;
     rules::mark_pending_of(&mut tx.conn(), now, id).await?;
     Ok(by.audit(tx, now, AuditAction::Delete, "organisation", id, row.business_unit.as_deref()).await?)

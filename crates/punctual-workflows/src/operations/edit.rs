@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_model::delivery_policy::Handling;
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
+use punctual_wire::operations::texts::RuleTexts;
 use serde::{Deserialize, Serialize};
 
 use super::{DEFAULT_CHANNELS, rule, rule::Anchor, rule::RuleSpec, spec_of};
@@ -17,6 +18,9 @@ pub struct DefaultRule {
     pub channels: Vec<String>,
     #[serde(flatten)]
     pub handling: Handling,
+    /// What its messages say.
+    #[serde(default, skip_serializing_if = "RuleTexts::is_empty")]
+    pub message: RuleTexts,
 }
 
 /// A subject with the organisation it belongs to.
@@ -43,6 +47,7 @@ impl State<'_> {
                 rule: RuleSpec::AtSubjectDate { anchor },
                 channels: channels.clone(),
                 handling: Handling::default(),
+                message: RuleTexts::default(),
             })
             .into()
     }
@@ -50,7 +55,7 @@ impl State<'_> {
 
 /// A new rule in its first state: pending, and scheduled nowhere.
 pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Timestamp) -> RuleRow {
-    let DefaultRule { rule: spec, channels, handling } = wanted;
+    let DefaultRule { rule: spec, channels, handling, message } = wanted;
     RuleRow {
         id,
         subject_type: subject.subject_type.clone(),
@@ -60,6 +65,7 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
         rule: spec.to_json(),
         channels: serde_json::Value::from(channels.clone()).to_string(),
         handling: handling.written(),
+        texts: message.written(),
         schedule_id: None,
         occurrence: None,
         run_at: None,

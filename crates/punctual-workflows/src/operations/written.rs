@@ -2,14 +2,17 @@
 //! mean is checked here.
 
 use jiff::Timestamp;
-use punctual_model::local_time;
+use punctual_model::{Fault, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use punctual_wire::{
     Code, FieldError,
-    operations::{organisations::OrganisationRequest, people::PersonRequest, rules::RuleShape},
+    operations::{
+        organisations::OrganisationRequest, people::PersonRequest, rules::RuleShape, texts::RuleTexts,
+    },
 };
 
 use super::{Anchor, RuleSpec, commands::DefaultRule, rule::parse_offset};
+use crate::inline::{self, Saved};
 
 /// A request as it is stored.
 pub fn person_row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
@@ -39,8 +42,9 @@ pub fn organisation_row(
     let mut rules: Vec<DefaultRule> = Vec::new();
     for (index, one) in request.rules.iter().flatten().enumerate() {
         let rule = rule_spec(&one.rule, &format!("/rules/{index}/rule"))?;
-        let handling = one.handling.clone().into();
-        rules.push(DefaultRule { rule, channels: one.channels.clone(), handling });
+        let (handling, message) = (one.handling.clone().into(), one.message.clone());
+        texts_fit(&message, &format!("/rules/{index}/message"))?;
+        rules.push(DefaultRule { rule, channels: one.channels.clone(), handling, message });
     }
     let rules = request.rules.as_ref().map(|_| serde_json::json!(rules).to_string());
     Ok(OrganisationRow {
@@ -52,6 +56,18 @@ pub fn organisation_row(
         business_unit: request.business_unit,
         updated_at: now.as_microsecond(),
     })
+}
+
+/// That the texts of a rule are templates with the variables of a stored one.
+pub fn texts_fit(texts: &RuleTexts, pointer: &str) -> Result<(), FieldError> {
+    let saved =
+        texts.each().map(|(name, text)| Saved { pointer: format!("{pointer}/{name}"), text, before: None });
+    match inline::faults(saved, inline::OPERATION).into_iter().next() {
+        None => Ok(()),
+        Some(Fault { pointer, code, detail }) => {
+            Err(FieldError::new(pointer, Code::parse(code).unwrap_or(Code::OutOfRange), detail))
+        }
+    }
 }
 
 /// The rule that a request means; what its texts mean is checked here.

@@ -20,6 +20,7 @@ use super::{
     changes::{self, Change, apply_announced},
     delivery,
     evaluate::Plan,
+    outlook::{self, Outlook},
 };
 use crate::faults::unreadable;
 
@@ -103,6 +104,13 @@ impl Draft {
     pub async fn plan(&self, engine: &Engine, providers: &Providers) -> Result<Plan, StoreError> {
         let mut reader = engine.store.read().await?;
         changes::plan(&mut reader, providers, &self.setting, engine.clock.now()).await
+    }
+
+    /// What it would send next, and would have sent in the last twelve months, from the present states of sources.
+    #[boxed]
+    pub async fn outlook(&self, engine: &Engine, providers: &Providers) -> Result<Outlook, StoreError> {
+        let mut reader = engine.store.read_for_people().await?;
+        outlook::outlook(&mut reader, providers, &self.setting, engine.clock.now()).await
     }
 
     /// The channel that it names and that is not there yet.
@@ -243,10 +251,9 @@ pub fn merged(before: &SettingRow, change: &Value) -> Result<Value, CommandError
     Ok(Value::Object(merged))
 }
 
-/// Why a setting was not written. An id that was deleted and one that is another unit's are taken: nothing tells the two
-/// apart.
+/// Why a setting was not written.
 fn not_written(id: &str, is_new: bool) -> CommandError {
-    if is_new { CommandError::IdReused { id: id.to_owned(), detail: None } } else { CommandError::Stale }
+    if is_new { CommandError::taken(id) } else { CommandError::Stale }
 }
 
 /// Takes a setting away, as it was read, with what it had planned.

@@ -12,7 +12,9 @@ use punctual_store::{Conn, StoreError, reminders::settings, sources};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{changes::Changes, due::Reminders, external::Externals, immediate, reconcile::Reconcile};
+use super::{
+    changes::Changes, due::Reminders, external::Externals, immediate, providers::Case, reconcile::Reconcile,
+};
 
 /// The members of a source's state that may hold its name.
 const NAMES: [&str; 3] = ["name", "title", "number"];
@@ -110,21 +112,33 @@ impl Names {
         let setting = self.setting(setting_of(key)?);
         let Some((kind, id)) = source_of(key) else { return Some(format!("{setting}: key too long")) };
         let name = self.sources.get(&(kind.to_owned(), id.to_owned())).map_or(id, String::as_str);
-        let moment = match key {
-            KeyParts::ReminderDate { target_date, offset_days, .. } => {
-                offset(*offset_days, *target_date, now)
-            }
-            KeyParts::ReminderRecurring { occurrence, .. } => day(*occurrence, now),
-            KeyParts::ReminderThreshold { metric_key, .. } if metric_key == immediate::METRIC => {
-                "when it was added".to_owned()
-            }
-            KeyParts::ReminderThreshold { metric_key, threshold_value, .. } => {
-                format!("{} at {}", line(metric_key), line(threshold_value))
-            }
-            _ => return None,
-        };
-        Some(format!("{setting}, {} {}: {moment}", line(kind), line(name)))
+        titled(setting, kind, name, key, now)
     }
+}
+
+/// The title of a message that is about to be planned, from what is at hand.
+pub(super) fn of_case(case: &Case<'_>, key: &KeyParts, now: Timestamp) -> String {
+    let row = &case.source.row;
+    let own = Uuid::try_parse(&row.source_id).ok().and_then(|_| name_in(&row.state));
+    let name = own.as_deref().unwrap_or(&row.source_id);
+    let title = titled(&line(&case.setting.name), &row.source_type, name, key, now);
+    title
+        .unwrap_or_else(|| format!("{}, {} {}", line(&case.setting.name), line(&row.source_type), line(name)))
+}
+
+fn titled(setting: &str, kind: &str, name: &str, key: &KeyParts, now: Timestamp) -> Option<String> {
+    let moment = match key {
+        KeyParts::ReminderDate { target_date, offset_days, .. } => offset(*offset_days, *target_date, now),
+        KeyParts::ReminderRecurring { occurrence, .. } => day(*occurrence, now),
+        KeyParts::ReminderThreshold { metric_key, .. } if metric_key == immediate::METRIC => {
+            "when it was added".to_owned()
+        }
+        KeyParts::ReminderThreshold { metric_key, threshold_value, .. } => {
+            format!("{} at {}", line(metric_key), line(threshold_value))
+        }
+        _ => return None,
+    };
+    Some(format!("{setting}, {} {}: {moment}", line(kind), line(name)))
 }
 
 fn offset(days: i64, date: Date, now: Timestamp) -> String {

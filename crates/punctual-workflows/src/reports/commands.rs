@@ -67,9 +67,7 @@ pub async fn save_in(
         false => report_subscriptions::update(&mut tx.conn(), now, row).await?,
     };
     if !written {
-        // An id that was deleted and one that is another unit's are taken: nothing tells the two apart.
-        let taken = CommandError::IdReused { id: row.guid.clone(), detail: None };
-        return Err(if is_new { taken } else { CommandError::Stale });
+        return Err(if is_new { CommandError::taken(&row.guid) } else { CommandError::Stale });
     }
     let stored = replanned(tx, now, by, &row.guid).await?;
     let action = if is_new { AuditAction::Create } else { AuditAction::Change };

@@ -3,13 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine, EngineError, commands::Units};
+use punctual_engine::{
+    Actor, CommandError, Engine, EngineError,
+    commands::{Seen, Units},
+};
 use punctual_model::{
     AuditAction, Fault,
     survey::{Schema, Warning, lint},
 };
 use punctual_store::{
-    Lane, Tx, channels, subscribers,
+    Conn, Lane, StoreError, Tx, channels, subscribers,
     surveys::{self, SurveyDraft, SurveyRow},
 };
 use serde_json::Value;
@@ -42,16 +45,17 @@ pub async fn create_in(
     Ok(row)
 }
 
-/// Changes the draft. What is published stays as it is until the next publishing.
+/// Changes the draft that its author has seen. What is published stays as it is until the next publishing.
 #[boxed]
 pub async fn change(
     engine: &Engine,
     by: &Actor,
     id: i64,
+    seen: Seen,
     draft: &SurveyDraft,
 ) -> Result<SurveyRow, CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = change_in(&mut tx, engine, by, id, draft).await?;
+    let row = change_in(&mut tx, engine, by, id, seen, draft).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -63,6 +67,7 @@ pub async fn change_in(
     engine: &Engine,
     by: &Actor,
     id: i64,
+    seen: Seen,
     draft: &SurveyDraft,
 ) -> Result<SurveyRow, CommandError> {
     let now = engine.clock.now();
@@ -70,6 +75,7 @@ pub async fn change_in(
     let units = Units::read(&mut tx.conn(), by, named).await?;
     let missing = || CommandError::not_found("survey", id.to_string());
     let before = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
+    seen.check(Some(before.version), &id.to_string())?;
     let unit = units.unit_after(Some(&before.business_unit), draft.business_unit.clone(), "")?;
     let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
     let row = surveys::update(&mut tx.conn(), now, id, draft).await?.ok_or_else(missing)?;
@@ -90,6 +96,23 @@ pub enum Publishing {
     },
     /// The draft has faults, each with its pointer from the schema; nothing was changed.
     Refused(Vec<Fault>),
+}
+
+/// The same for the draft that somebody has seen, and no other.
+#[boxed]
+pub async fn publish_seen(
+    engine: &Engine,
+    by: &Actor,
+    id: i64,
+    seen: Seen,
+) -> Result<Publishing, CommandError> {
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let missing = || CommandError::not_found("survey", id.to_string());
+    let survey = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
+    seen.check(Some(survey.version), &id.to_string())?;
+    let published = publish_in(&mut tx, engine, by, id).await?;
+    tx.commit().await?;
+    Ok(published)
 }
 
 /// Checks the draft and pins it as the next version. The same schema again is the same version.
@@ -126,7 +149,7 @@ pub async fn publish_in(
     if !faults.is_empty() {
         return Ok(Publishing::Refused(faults));
     }
-    let mut warnings = warnings(tx, engine, &schema).await?;
+    let mut warnings = warnings(&mut tx.conn(), engine, &schema).await?;
     if let Some(last) = last.filter(|last| last.schema_json == survey.draft) {
         return Ok(Publishing::Published { version: last.number, warnings });
     }
@@ -158,7 +181,7 @@ pub fn text_faults(draft: &Value, schema: &Schema, before: Option<&Schema>) -> V
 }
 
 /// Triggers that tell repeated events by something else than before: an event that made a link before makes another one now.
-fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
+pub(super) fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
     let triggers = |schema: &Value| schema["triggers"].as_array().cloned().unwrap_or_default();
     let before = triggers(before);
     let mut warnings = Vec::new();
@@ -174,13 +197,15 @@ fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
 }
 
 /// What an author should look at: what the schema itself shows, and keys that lead nowhere yet.
-async fn warnings(tx: &mut Tx, engine: &Engine, schema: &Schema) -> Result<Vec<Warning>, EngineError> {
+pub(super) async fn warnings(
+    conn: &mut Conn<'_>,
+    engine: &Engine,
+    schema: &Schema,
+) -> Result<Vec<Warning>, StoreError> {
     let mut warnings = lint(schema);
-    let channels: HashSet<String> =
-        channels::all(&mut tx.conn()).await?.into_iter().map(|row| row.key).collect();
+    let channels: HashSet<String> = channels::all(conn).await?.into_iter().map(|row| row.key).collect();
     let known = |key: &str| channels.contains(key) || engine.channels.built_in().contains(&key);
-    let subscribers: HashSet<String> =
-        subscribers::all(&mut tx.conn()).await?.into_iter().map(|row| row.key).collect();
+    let subscribers: HashSet<String> = subscribers::all(conn).await?.into_iter().map(|row| row.key).collect();
     let mut unknown = |pointer: String, key: &str| {
         if !subscribers.contains(key) {
             let detail =

@@ -12,6 +12,7 @@ use punctual_model::{
 use punctual_store::{
     Lane, StoreError, Tx,
     survey_instances::{self, NewInstance},
+    work,
 };
 use serde_json::{Map, Value};
 
@@ -106,6 +107,7 @@ pub async fn ingest(
     engine: &Engine,
     catalogue: &Catalogue,
     asked: &Asked<'_>,
+    trace: Option<work::Asked>,
     units: Option<&[String]>,
     items: &[Item],
 ) -> Result<Vec<Outcome>, EngineError> {
@@ -114,6 +116,7 @@ pub async fn ingest(
     let mut outcomes = Vec::with_capacity(items.len());
     for some in items.chunks(at_once) {
         let mut tx = engine.store.begin(Lane::Intake).await?;
+        tx.asked_for(trace.map(work::AskedFor::everything).unwrap_or_default());
         let some: Vec<&Item> = some.iter().collect();
         let done = ingest_in(&mut tx, now, engine.random.as_ref(), catalogue, asked, units, &some).await?;
         tx.commit().await?;

@@ -101,7 +101,7 @@ async fn another_units_person_is_not_there(bed: TestBed) {
     bed.has_unit("au").await;
     directory::put_person(&bed.engine, &of_unit("nz"), &person("nz")).await.unwrap();
     let refused = directory::put_person(&bed.engine, &of_unit("au"), &person("au")).await;
-    assert!(matches!(refused, Err(CommandError::NotFound { what: "person", .. })), "{refused:?}");
+    assert!(matches!(refused, Err(CommandError::IdReused { .. })), "{refused:?}");
     let refused = directory::remove_person(&bed.engine, &of_unit("au"), "ben").await;
     assert!(matches!(refused, Err(CommandError::NotFound { what: "person", .. })), "{refused:?}");
     assert_eq!(bed.audit("person", "ben").await, ["put"]);

@@ -129,7 +129,7 @@ async fn events_of_a_limited_consumer_belong_to_its_unit(bed: TestBed) {
     // The ids of one unit hide nothing of another, and what is refused is refused again.
     for _ in 0..2 {
         let taken = take(&bed, &de, &[changed("1", "order/1", 9), changed("3", "order/3", 3)]).await;
-        assert_eq!(taken[0].refused[0].code, "not_found", "another unit's source");
+        assert_eq!(taken[0].refused[0].code, "id_reused", "another unit's source");
     }
     assert_eq!(source(&bed, "3").await.unwrap().1.as_deref(), Some("de"));
     assert_eq!(source(&bed, "1").await.unwrap().2, json!({ "number": 1 }));

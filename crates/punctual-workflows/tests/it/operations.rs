@@ -50,7 +50,7 @@ async fn put_person(
         updated_at: 0,
     };
     let mut tx = bed.begin().await;
-    people::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &row).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -49,7 +49,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
             business_unit: None,
             updated_at: 0,
         };
-        lists::put(&mut tx.conn(), now, &list).await?;
+        lists::put(&mut tx.conn(), now, &punctual_model::Reach::Everything, &list).await?;
     }
     tx.commit().await?;
     let told = ["on-call", "ops-room"].map(|list| {

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use punctual_engine::{Actor, Engine, OwnUnit};
 use punctual_model::{Priority, delivery_policy::Handling, ids::derive_uuid, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
+use punctual_wire::operations::texts::RuleTexts;
 use punctual_workflows::operations::{
     Anchor, RuleSpec, SubjectType,
     commands::{self, DefaultRule, NewSubject},
@@ -42,11 +43,17 @@ async fn define(engine: &Engine) -> Result<()> {
             rule: RuleSpec::Relative { anchor: Anchor::Start, offset: "-24h".into() },
             channels: channels(),
             handling: Handling { topic: Some("rehearsals".into()), ..Handling::default() },
+            message: RuleTexts {
+                subject: Some("Tomorrow: {{ title }}".into()),
+                body: Some("{{ title }} starts {{ whenLabel }}. Please bring your scores.\n".into()),
+                html: None,
+            },
         },
         DefaultRule {
             rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start },
             channels: channels(),
             handling: Handling { priority: Some(Priority::High), ..Handling::default() },
+            message: RuleTexts::default(),
         },
     ];
     let organisation = OrganisationRow {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Actor, Engine, Handed, OwnUnit};
 use punctual_model::{
-    Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
+    Audience, Cause, NewNotification, NotificationId, NotificationSource, Reach, ids::derive_uuid,
 };
 use punctual_reports::Sources;
 use punctual_store::{
@@ -72,7 +72,7 @@ async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
             business_unit: None,
             updated_at: 0,
         };
-        lists::put(&mut tx.conn(), now, &list).await?;
+        lists::put(&mut tx.conn(), now, &Reach::Everything, &list).await?;
     }
     let variants = json!({
         "en": { "subject": "{{ document }} expires on {{ date }}",

@@ -36,14 +36,14 @@ pub async fn load(engine: &Engine) -> Result<()> {
             )
         })
         .collect();
-    let made = ingest(engine, &catalogue, &Asked::Kind("service-visit-closed"), None, &visits).await?;
+    let made = ingest(engine, &catalogue, &Asked::Kind("service-visit-closed"), None, None, &visits).await?;
     let sales: Vec<Item> = (0..5_i64)
         .map(|number| {
             let payload = json!({ "salesInvoiceNumber": (7_700 + number).to_string(), "dealerId": "1", "model": "Corolla" });
             item(payload, &format!("+964 770 100 {number:04}"), "ar", None)
         })
         .collect();
-    ingest(engine, &catalogue, &Asked::Kind("vehicle-invoice-posted"), None, &sales).await?;
+    ingest(engine, &catalogue, &Asked::Kind("vehicle-invoice-posted"), None, None, &sales).await?;
     for (number, outcome) in made.iter().enumerate().filter(|(number, _)| number % 5 < 3) {
         let Outcome::Matched(made) = outcome else { continue };
         let Some(first) = made.first() else { continue };

@@ -114,7 +114,7 @@ async fn story(place: Place, other: Place) {
     server.until("what was released", async |_| (receiver.count() == expected).then_some(())).await;
     queue_is_empty(&server).await;
     let (_, restore) = server.get("/api/v1/restore").await;
-    assert_eq!(restore["last"]["waiting"], json!({ "work": 0, "notifications": 0 }));
+    assert_eq!(restore["last"]["waiting"], json!({ "work": 0, "notifications": 0, "owed": 0 }));
     server.kill();
     // A second start finds nothing to hold.
     let server = other.start(&[]);

@@ -12,6 +12,7 @@ mod definitions;
 mod doctor;
 mod first_minutes;
 mod integrators;
+mod links;
 mod object_store;
 mod operations;
 mod proxies;

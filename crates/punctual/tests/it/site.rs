@@ -20,11 +20,23 @@ pub struct Agent {
 impl Agent {
     /// Starts an agent on this folder and waits until it listens.
     pub fn start(folder: &Path, central: &str, token: &str, more: &[&str]) -> Self {
+        Self::start_with(&[], folder, central, token, more)
+    }
+
+    /// The same with more variables in its environment.
+    pub fn start_with(
+        environment: &[(String, String)],
+        folder: &Path,
+        central: &str,
+        token: &str,
+        more: &[&str],
+    ) -> Self {
         let mut command = Command::new(binary());
         command.args(["site", "--listen", "127.0.0.1:0", "--central", central]);
         command.args(["--retry-every", "1s", "--request-time", "5s", "--reserve-bytes", "65536"]);
         command.arg("--data-dir").arg(folder).args(more).current_dir(folder);
         command.env("PUNCTUAL_SITE_TOKEN", token).env("PUNCTUAL_LOG", "error");
+        command.envs(environment.iter().cloned());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().expect("the agent ended before it listened").unwrap();

@@ -3,24 +3,14 @@
 //! The routes are those that the console's sources declare: a new page is in it by itself, and one with a placeholder that
 //! the table below does not know fails the test.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
-
-use axum::{
-    Extension, Router,
-    body::{Body, to_bytes},
-    http::{Method, Request, header},
-};
-use punctual_console::{ConsoleState, router};
-use punctual_engine::Peer;
-use punctual_reports::Sources;
-use punctual_testkit::TestBed;
-use punctual_workflows::reports::with_built_ins;
+use axum::http::Method;
+use punctual_testkit::{TestBed, console_routes};
 
 use super::{Places, WORD};
-use crate::client::Client;
+use crate::{
+    client::Client,
+    viewer::{Answered, Viewer},
+};
 
 /// What needs no session is opened by its link, whoever has it.
 const WITHOUT_SESSION: [&str; 7] =
@@ -28,49 +18,6 @@ const WITHOUT_SESSION: [&str; 7] =
 
 /// Forms that make something under a name of one's own choice: one that is taken cannot look as one that is free.
 const NAMED: [&str; 2] = ["/operations/people/save", "/operations/organisations/save"];
-
-/// Every route that the sources declare, with its methods.
-fn routes() -> BTreeMap<String, BTreeSet<&'static str>> {
-    let mut found: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../punctual-console/src")];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            for (route, method) in of_resource(&text) {
-                found.entry(route).or_default().insert(method);
-            }
-            // The routes of a resource, which are found above by its home.
-            let text = text.replace(".route(&at(", ".routes(&at(");
-            for declared in text.split(".route(").skip(1) {
-                let declared = declared.trim_start();
-                let rest = declared.strip_prefix('"');
-                let rest =
-                    rest.unwrap_or_else(|| panic!("{}: write the path of a route as text", path.display()));
-                let (route, rest) = rest.split_once('"').unwrap();
-                let methods = found.entry(route.to_owned()).or_default();
-                // What follows belongs to the next route of the file, if there is one.
-                let rest = rest.split("\n}").next().unwrap();
-                methods.extend(["get", "post"].into_iter().filter(|name| rest.contains(&format!("{name}("))));
-                assert!(!methods.is_empty(), "{route} has no method");
-            }
-        }
-    }
-    assert!(found.len() > 60, "{found:?}");
-    found
-}
-
-/// The pages of a kind of settings: what the editor declares below its home.
-fn of_resource(source: &str) -> Vec<(String, &'static str)> {
-    let home = source.split("impl Resource for").nth(1).and_then(|rest| rest.split("const HOME: ").nth(1));
-    let Some(home) = home.and_then(|rest| rest.split('"').nth(1)) else { return Vec::new() };
-    let pages = [("new", "get"), ("edit", "get"), ("save", "post"), ("delete", "post")];
-    pages.into_iter().map(|(end, method)| (format!("{home}/{end}"), method)).collect()
-}
 
 /// What stands for the placeholder at the end of this path: the other unit's, and nobody's.
 fn place(path: &str, places: &Places) -> (String, String) {
@@ -116,72 +63,11 @@ fn filled(route: &str, places: &Places, of_nobody: bool) -> String {
     path
 }
 
-/// Somebody who is signed in.
-struct Viewer {
-    router: Router,
-    cookie: String,
-    token: String,
-}
-
-impl Viewer {
-    async fn signed_in(bed: &TestBed, client: &Client) -> Self {
-        let state = ConsoleState {
-            engine: bed.engine.clone(),
-            wall: client.wall.clone(),
-            sandbox: Some(bed.clock.clone()),
-            surveys: Default::default(),
-            public: Default::default(),
-            reports: with_built_ins(Sources::default()),
-            sign_on: Default::default(),
-            stop: Default::default(),
-        };
-        let router = router(state).layer(Extension(Peer(([10, 0, 0, 1], 4000).into())));
-        let mut viewer = Self { router, cookie: String::new(), token: String::new() };
-        let key = client.key.clone().unwrap();
-        let (status, cookie, text) = viewer.send(Method::POST, "/sign-in", &[("key", &key)]).await;
-        assert_eq!(status, 303, "{text}");
-        viewer.cookie = cookie.unwrap();
-        let (_, _, page) = viewer.send(Method::GET, "/channels", &[]).await;
-        let token =
-            page.split("name=\"token\" value=\"").nth(1).unwrap_or_else(|| panic!("no token in {page}"));
-        viewer.token = token.split('"').next().unwrap().to_owned();
-        viewer
-    }
-
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        fields: &[(&str, &str)],
-    ) -> (u16, Option<String>, String) {
-        let text = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
-        let body: Vec<String> =
-            fields.iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect();
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "punctual.example")
-            .header("sec-fetch-site", "same-origin")
-            .header(header::COOKIE, &self.cookie)
-            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(Body::from(body.join("&")))
-            .unwrap();
-        let answer = tower::ServiceExt::oneshot(self.router.clone(), request).await.unwrap();
-        let status = answer.status().as_u16();
-        let cookie = answer.headers().get(header::SET_COOKIE);
-        let cookie = cookie.map(|set| set.to_str().unwrap().split(';').next().unwrap().to_owned());
-        let location = answer.headers().get(header::LOCATION).map(|value| value.to_str().unwrap().to_owned());
-        let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        (status, cookie, format!("{}{text}", location.unwrap_or_default()))
-    }
-}
-
 /// What tells of the other unit, or tells it from nobody, on any page and in the answer to any form.
 pub async fn told(bed: &TestBed, client: &Client, places: &Places) -> Vec<String> {
     let viewer = Viewer::signed_in(bed, client).await;
     let mut told = Vec::new();
-    for (route, methods) in routes() {
+    for (route, methods) in console_routes() {
         if WITHOUT_SESSION.iter().any(|prefix| route.starts_with(prefix)) {
             continue;
         }
@@ -222,8 +108,6 @@ fn form<'a>(token: &'a str, id: &'a str) -> Vec<(&'a str, &'a str)> {
     );
     fields
 }
-
-type Answered = (u16, Option<String>, String);
 
 fn compare(what: &str, one: Answered, other: Answered, told: &mut Vec<String>) {
     assert!(one.0 < 500, "{what}: {}", one.2);

@@ -17,12 +17,17 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow},
 };
 use punctual_wire::{Problem, keys::Scope, operations::rules::RuleRequest};
-use punctual_workflows::operations::{
-    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label, written::rule_spec,
+use punctual_workflows::{
+    inline,
+    operations::{
+        Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts,
+        words::when_label,
+        written::{rule_spec, texts_fit},
+    },
 };
 use serde_json::json;
 
-use super::{visible, when};
+use super::{organisations::own_words, visible, when};
 use crate::{
     Shared,
     answer::{Page, page, see_other},
@@ -60,6 +65,7 @@ struct OnePage {
     has_start: bool,
     has_end: bool,
     suggested: [(&'static str, &'static str); 6],
+    variables: String,
     /// Every channel that one of its people has chosen.
     channels: Vec<String>,
     may_author: bool,
@@ -238,6 +244,7 @@ async fn show(
         has_start: row.start_at.is_some(),
         has_end: row.end_at.is_some(),
         suggested: when::SUGGESTED,
+        variables: inline::OPERATION.hint(),
         channels,
         may_author: visit.viewer.may_author() && may_touch,
         may_repair: visit.viewer.may_act() && may_touch,
@@ -330,15 +337,21 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
             if channels.is_empty() {
                 channels.extend(DEFAULT_CHANNELS);
             }
-            let request = json!({
+            let mut request = json!({
                 "subjectType": subject_type, "subjectId": subject.id, "channels": channels,
                 "rule": when::rule(fields.text("when"), when::anchor(fields.text("anchor")).as_str()),
             });
+            let message = own_words(&fields, 0);
+            if !message.is_empty() {
+                request["message"] = json!(message);
+            }
             let request = RuleRequest::read(&request, "").map_err(Problem::from)?;
+            texts_fit(&request.message, "/message").map_err(Problem::from)?;
             let wanted = commands::DefaultRule {
                 rule: rule_spec(&request.rule, "/rule").map_err(Problem::from)?,
                 channels: request.channels,
                 handling: request.handling.into(),
+                message: request.message,
             };
             let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
             let added = commands::add_rule(&app.engine, by, &subject.id, id, &wanted, |_| true);

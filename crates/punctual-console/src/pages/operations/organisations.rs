@@ -13,10 +13,15 @@ use axum::{
 use punctual_engine::CommandError;
 use punctual_store::operations::organisations::{self, OrganisationRow};
 use punctual_wire::{
-    Code, FieldError, Problem, limits::NAME_MAX, names::name_fault,
-    operations::organisations::OrganisationRequest,
+    Code, FieldError, Problem,
+    limits::NAME_MAX,
+    names::name_fault,
+    operations::{organisations::OrganisationRequest, texts::RuleTexts},
 };
-use punctual_workflows::operations::{commands::DefaultRule, directory, written::organisation_row};
+use punctual_workflows::{
+    inline,
+    operations::{commands::DefaultRule, directory, written::organisation_row},
+};
 use serde_json::{Value, json};
 
 use super::{Tab, by_field, listed, tabs, when};
@@ -139,6 +144,7 @@ struct OrganisationPage {
     entered: Entered,
     faults: BTreeMap<String, String>,
     suggested: [(&'static str, &'static str); 6],
+    variables: String,
     priorities: [&'static str; 3],
     may_author: bool,
 }
@@ -168,6 +174,16 @@ struct Line {
     priority: String,
     topic: String,
     failover: String,
+    /// What it says itself, where it does.
+    message: RuleTexts,
+}
+
+/// The texts of one line of the form, or of the only message of one; what is empty is not said.
+pub(super) fn own_words(fields: &Fields, index: usize) -> RuleTexts {
+    // A browser sends the lines of a text with both ends.
+    let text = |name: &str| fields.all(name).nth(index).map(|text| text.replace("\r\n", "\n"));
+    let said = |name: &str| text(name).filter(|text| !text.trim().is_empty());
+    RuleTexts { subject: said("subject"), body: said("text"), html: said("html") }
 }
 
 impl Entered {
@@ -182,7 +198,8 @@ impl Entered {
                 .each_mut()
                 .map(|column| column.get_mut(index).map(std::mem::take).unwrap_or_default());
             let when = when.trim().to_owned();
-            Line { when, at_end: anchor == "end", channels, priority, topic, failover }
+            let message = own_words(fields, index);
+            Line { when, at_end: anchor == "end", channels, priority, topic, failover, message }
         });
         Self {
             id: if known.is_empty() { text("id") } else { known.clone() },
@@ -205,6 +222,7 @@ impl Entered {
             priority: one.handling.priority.map(|priority| priority.as_str().to_owned()).unwrap_or_default(),
             topic: one.handling.topic.clone().unwrap_or_default(),
             failover: one.handling.failover.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            message: one.message.clone(),
         };
         Self {
             known: row.id.clone(),
@@ -238,6 +256,9 @@ impl Entered {
                 }
                 if !line.failover.is_empty() {
                     rule["failover"] = listed(&line.failover).into();
+                }
+                if !line.message.is_empty() {
+                    rule["message"] = json!(line.message);
                 }
                 rule
             });
@@ -293,6 +314,7 @@ async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldE
             "What its events and tasks have in common: the zone, the hour of whole days, and their messages."
                 .to_owned(),
         suggested: when::SUGGESTED,
+        variables: inline::OPERATION.hint(),
         priorities: PRIORITIES,
         may_author: visit.viewer.may_author(),
         faults: by_field(faults),

@@ -11,9 +11,12 @@ use axum::{
 };
 use jiff::ToSpan;
 use punctual_engine::CommandError;
-use punctual_store::operations::{
-    people::{self, PersonRow},
-    subjects::{self, Between},
+use punctual_store::{
+    StoreError,
+    operations::{
+        people::{self, PersonRow},
+        subjects::{self, Between},
+    },
 };
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault, operations::people::PersonRequest,
@@ -241,8 +244,17 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal>
     row.ok_or_else(|| Problem::not_found("person", id).into())
 }
 
-async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
+/// What lies ahead that names this person.
+pub(in crate::pages) async fn ahead_of(app: &App, visit: &Visit, id: &str) -> Result<Vec<Item>, StoreError> {
     let now = Visit::now(app);
+    let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
+    let wanted = Between { from: now, to, person: Some(id.to_owned()), limit: AHEAD, ..Between::default() };
+    let mut reader = app.engine.store.read_for_people().await?;
+    let found = subjects::between(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?;
+    Ok(found.iter().map(|row| item(row, &[], &visit.zone, now)).collect())
+}
+
+async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
     let (mut ahead, mut sentence) = (Vec::new(), "People who are notified of events and tasks.".to_owned());
     if !entered.known.is_empty() {
         let row = found(app, visit, &entered.known).await?;
@@ -251,12 +263,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
             "" => format!("{} has no address and gets nothing.", row.name),
             channels => format!("{} is notified over {channels}.", row.name),
         };
-        let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
-        let wanted =
-            Between { from: now, to, person: Some(row.id.clone()), limit: AHEAD, ..Between::default() };
-        let mut reader = app.engine.store.read_for_people().await?;
-        let found = subjects::between(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?;
-        ahead = found.iter().map(|row| item(row, &[], &visit.zone, now)).collect();
+        ahead = ahead_of(app, visit, &row.id).await?;
     }
     let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
     page(&PersonPage {

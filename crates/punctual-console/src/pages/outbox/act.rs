@@ -4,13 +4,15 @@
 use axum::extract::State;
 use punctual_engine::{CommandError, EngineError, operate::NotificationAction};
 use punctual_model::NotificationStatus;
-use punctual_store::notifications;
+use punctual_store::notifications::{self, Browse, Next};
 use punctual_wire::{Code, Problem};
 
+use super::filter::Filter;
 use crate::{
-    Shared,
-    answer::{Page, page, see_other},
+    App, Shared,
+    answer::{Page, Refusal, page, see_other},
     form::{Act, Fields},
+    frame::Visit,
     links,
     pages::confirm::{Confirm, Item},
     words::{self, counted},
@@ -50,8 +52,11 @@ impl Action {
     }
 }
 
-/// The rows of a form: `id:version`, as the page showed them.
-fn chosen(fields: &Fields) -> Vec<(String, i64)> {
+/// Rows by id and version, as the page showed them.
+type Chosen = Vec<(String, i64)>;
+
+/// The rows of a form: `id:version`.
+fn chosen(fields: &Fields) -> Chosen {
     let pairs = fields.all("row").filter_map(|text| text.rsplit_once(':'));
     pairs.filter_map(|(id, version)| Some((id.to_owned(), version.parse().ok()?))).take(AT_ONCE).collect()
 }
@@ -65,7 +70,10 @@ fn back(fields: &Fields) -> String {
 pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let action = Action::read(&fields)?;
-    let chosen = chosen(&fields);
+    let (chosen, there_are_more) = match matching(&app, &visit, &fields).await? {
+        Some(found) => found,
+        None => (chosen(&fields), false),
+    };
     if chosen.is_empty() {
         return see_other(&back(&fields));
     }
@@ -107,13 +115,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     page(&Confirm {
         frame: visit.frame(&app, &title, "/outbox").await?,
         sentence,
-        left_alone: (left > 0 || !others.is_empty()).then(|| {
-            format!(
-                "{} of those you chose {} not parked any more and will be left alone.",
-                words::grouped(left),
-                if left == 1 { "is" } else { "are" }
-            )
-        }),
+        left_alone: left_alone(left, !others.is_empty(), there_are_more),
         items: items.collect(),
         action: "/outbox/act",
         hidden,
@@ -121,6 +123,46 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         is_destructive: action == Action::Discard,
         back: back(&fields),
     })
+}
+
+fn left_alone(left: i64, others: bool, there_are_more: bool) -> Option<String> {
+    if there_are_more {
+        let most = words::grouped(i64::try_from(AT_ONCE).unwrap_or(i64::MAX));
+        return Some(format!(
+            "More match than the {most} that are changed at once. Do it again for the rest."
+        ));
+    }
+    (left > 0 || others).then(|| {
+        format!(
+            "{} of those you chose {} not parked any more and will be left alone.",
+            words::grouped(left),
+            if left == 1 { "is" } else { "are" }
+        )
+    })
+}
+
+/// The parked rows that fit the filters of the list, and whether there are more, where all of them were chosen.
+async fn matching(app: &App, visit: &Visit, fields: &Fields) -> Result<Option<(Chosen, bool)>, Refusal> {
+    let Some((_, query)) = Some(fields.text("matching")).filter(|text| !text.is_empty()).map(split) else {
+        return Ok(None);
+    };
+    let filter = Filter::read(&Fields::read(query.as_bytes()), &visit.zone);
+    let blocked = app.engine.blocked_channels().await?;
+    let mut browse = Browse { limit: AT_ONCE, ..filter.browse(blocked.stuck(), AT_ONCE) };
+    if browse.status.is_some_and(|status| status != NotificationStatus::Parked) {
+        return Ok(Some((Vec::new(), false)));
+    }
+    browse.status = Some(NotificationStatus::Parked);
+    let mut reader = app.engine.store.read_for_people().await?;
+    let found = notifications::browse(&mut reader.conn(), &visit.viewer.by.reach(), &browse).await?;
+    let rows = found.rows.into_iter().filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref()));
+    let rows = rows.map(|row| (row.id.to_string(), row.version)).collect();
+    Ok(Some((rows, found.next != Next::End)))
+}
+
+/// An address and what stands behind its `?`.
+fn split(address: &str) -> (&str, &str) {
+    address.split_once('?').unwrap_or((address, ""))
 }
 
 /// Does what was confirmed; what has changed since is left alone.

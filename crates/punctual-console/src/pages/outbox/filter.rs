@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 /// Both states in which something is still to be sent: what the figure counts.
 const QUEUED: &str = "queued";
 /// The states that can be chosen, with their words.
-pub const STATES: [(&str, &str); 7] = [
+pub const STATES: [(&str, &str); 8] = [
     (QUEUED, "to be sent"),
     ("pending", "waiting"),
     ("retrying", "retrying"),
@@ -22,7 +22,10 @@ pub const STATES: [(&str, &str); 7] = [
     ("parked", "parked"),
     ("withdrawn", "withdrawn"),
     ("discarded", "discarded"),
+    (SET_ASIDE, "withdrawn or discarded"),
 ];
+/// Both states in which something will never be sent.
+const SET_ASIDE: &str = "set-aside";
 
 /// As the person entered it, with what is wrong beside it.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +34,14 @@ pub struct Filter {
     pub kind: String,
     pub site: String,
     pub list: String,
+    pub channel: String,
+    /// A reason code.
+    pub cause: String,
     pub from: String,
     pub to: String,
+    /// Exact instants, as the bars of charts have them.
+    pub created: Span,
+    pub ended: Span,
     pub q: String,
     pub stuck: bool,
     pub from_fault: bool,
@@ -40,6 +49,34 @@ pub struct Filter {
     pub place: Option<Place>,
     created_from: Option<Timestamp>,
     created_to: Option<Timestamp>,
+}
+
+/// From an instant to another, either of which may be open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+impl Span {
+    fn read(fields: &Fields, from: &str, to: &str) -> Self {
+        Self { from: fields.text(from).parse().ok(), to: fields.text(to).parse().ok() }
+    }
+
+    pub fn is_any(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    /// As people read it.
+    pub fn shown(&self, zone: &Zone) -> String {
+        let at = |at: Option<Timestamp>| at.map_or("…".to_owned(), |at| zone.exact(at).text);
+        format!("{} – {}, {}", at(self.from), at(self.to), zone.name)
+    }
+
+    /// As an address or a form carries it.
+    fn pair(&self) -> [String; 2] {
+        [self.from, self.to].map(|at| at.map(|at| at.to_string()).unwrap_or_default())
+    }
 }
 
 impl Filter {
@@ -53,6 +90,10 @@ impl Filter {
             kind: text("type"),
             site: text("site"),
             list: text("list"),
+            channel: text("channel"),
+            cause: text("cause"),
+            created: Span::read(fields, "createdFrom", "createdTo"),
+            ended: Span::read(fields, "endedFrom", "endedTo"),
             q: text("q"),
             stuck: !fields.text("stuck").is_empty(),
             from_fault: !from.is_empty() && created_from.is_none(),
@@ -67,15 +108,30 @@ impl Filter {
 
     /// Whether anything is limited at all.
     pub fn is_any(&self) -> bool {
-        self.stuck
-            || [&self.status, &self.kind, &self.site, &self.list, &self.from, &self.to, &self.q]
-                .iter()
-                .any(|text| !text.is_empty())
+        self.stuck || self.is_detailed() || !self.status.is_empty() || !self.q.is_empty()
     }
 
     /// Whether anything beside the state and the keyword is limited: then the rest of the form is open.
     pub fn is_detailed(&self) -> bool {
-        [&self.kind, &self.site, &self.list, &self.from, &self.to].iter().any(|text| !text.is_empty())
+        let texts = [&self.kind, &self.site, &self.list, &self.channel, &self.cause, &self.from, &self.to];
+        self.created.is_any() || self.ended.is_any() || texts.iter().any(|text| !text.is_empty())
+    }
+
+    /// What the form carries along beside its fields.
+    pub fn hidden(&self) -> Vec<(&'static str, String)> {
+        let ([created_from, created_to], [ended_from, ended_to]) = (self.created.pair(), self.ended.pair());
+        let all = [
+            ("createdFrom", created_from),
+            ("createdTo", created_to),
+            ("endedFrom", ended_from),
+            ("endedTo", ended_to),
+        ];
+        all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    /// The address without the span that a chart gave.
+    pub fn without_spans(&self) -> String {
+        Self { created: Span::default(), ended: Span::default(), ..self.clone() }.link()
     }
 
     /// Whether this state is the chosen one.
@@ -88,11 +144,16 @@ impl Filter {
         Browse {
             status: NotificationStatus::parse(&self.status),
             live: self.status == QUEUED,
+            set_aside: self.status == SET_ASIDE,
+            channel: given(&self.channel),
+            cause: given(&self.cause),
+            ended_from: self.ended.from.map(Timestamp::as_microsecond),
+            ended_to: self.ended.to.map(Timestamp::as_microsecond),
             kind: given(&self.kind),
             site: given(&self.site),
             list: given(&self.list),
-            created_from: self.created_from.map(Timestamp::as_microsecond),
-            created_to: self.created_to.map(Timestamp::as_microsecond),
+            created_from: self.created_from.max(self.created.from).map(Timestamp::as_microsecond),
+            created_to: earlier(self.created_to, self.created.to).map(Timestamp::as_microsecond),
             stuck: self.stuck.then_some(stuck),
             q: given(&self.q),
             before: self.place,
@@ -117,19 +178,36 @@ impl Filter {
     }
 
     fn address(&self, cursor: &str) -> String {
+        format!("/outbox{}", self.query(cursor))
+    }
+
+    /// The address of the same rows as a file.
+    pub fn file(&self) -> String {
+        format!("/outbox.csv{}", self.query(""))
+    }
+
+    fn query(&self, cursor: &str) -> String {
+        let hidden = self.hidden();
+        let hidden = hidden.iter().map(|(name, value)| (*name, value.as_str()));
         let pairs = [
             ("status", self.status.as_str()),
             ("type", &self.kind),
             ("site", &self.site),
             ("list", &self.list),
+            ("channel", &self.channel),
+            ("cause", &self.cause),
             ("from", &self.from),
             ("to", &self.to),
             ("q", &self.q),
             ("stuck", if self.stuck { "1" } else { "" }),
             ("cursor", cursor),
         ];
-        format!("/outbox{}", links::query(pairs))
+        links::query(pairs.into_iter().chain(hidden))
     }
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
 }
 
 fn read_place(text: &str) -> Option<Place> {
@@ -156,5 +234,12 @@ mod tests {
         let here = filter.here();
         assert_eq!(read(here.split_once('?').unwrap().1).here(), here);
         assert!(!read("status=lost&cursor=x").is_any());
+        let bar =
+            read("channel=sms:a&cause=no-credit&endedFrom=2026-05-14T05:00:00Z&endedTo=2026-05-14T05:30:00Z");
+        let browse = bar.browse(Stuck { before: 0, held_back: None }, 1);
+        assert_eq!(browse.ended_to.unwrap() - browse.ended_from.unwrap(), 1_800_000_000);
+        assert_eq!((browse.channel.as_deref(), browse.cause.as_deref()), (Some("sms:a"), Some("no-credit")));
+        assert_eq!(read(bar.link().split_once('?').unwrap().1).link(), bar.link());
+        assert_eq!(bar.without_spans(), "/outbox?channel=sms:a&cause=no-credit");
     }
 }

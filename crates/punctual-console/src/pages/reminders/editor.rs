@@ -1,184 +1,376 @@
-//! The editor of one setting: fields, or the definition as text; what saving would do is shown before it is done, and so is
-//! what removing would.
-
-use std::collections::BTreeMap;
+//! The editor of one setting: fields picked from a real source, the message beside it as that source would get it, and what
+//! saving would do before it is done; and so is what removing would.
 
 use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
-    http::Uri,
     routing::{get, post},
 };
-use punctual_store::reminders::settings::{self, SettingRow};
-use punctual_wire::{Code, FieldError, Problem};
+use punctual_engine::{CommandError, commands::Seen};
+use punctual_model::{Audience, ReasonCode};
+use punctual_store::{
+    business_units, channels, lists,
+    reminders::settings::{self, SettingRow},
+    sources, templates,
+};
+use punctual_wire::Problem;
 use punctual_workflows::reminders::{
     commands::{self, Draft},
     evaluate::Plan,
+    outlook::{Expected, NAMED, Outlook},
+    sample::{Sample, sample},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::form::{Form, TESTS, by_field};
+use super::{
+    fields::{self, Offered},
+    shape,
+};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
+    editor::{Done, Form, Listing, Refused, Resource, Stored, again, routes, shown, take_text},
     form::{Fields, Signed},
-    frame::{Frame, Visit},
-    pages::{
-        confirm::{Confirm, Item},
-        entries::{self, faults},
-    },
+    frame::Visit,
+    pages::confirm::{Confirm, Item},
+    times::When,
     words::{self, counted},
 };
 
-/// The longest definition that the editor takes; a form has to fit around it.
-const DEFINITION_MAX: usize = 48 << 10;
+/// Names that a field offers of each kind; others can be written.
+const OFFERED: i64 = 200;
+/// Sources that can be looked at.
+const SOURCES: i64 = 50;
 
-pub fn routes() -> Router<Shared> {
+pub struct Reminders;
+
+pub fn pages() -> Router<Shared> {
     Router::new()
-        .route("/reminders/new", get(show_new))
-        .route("/reminders/plan", post(plan))
-        .route("/reminders/save", post(save))
+        .route("/reminders/preview", post(preview))
         .route("/reminders/remove", post(remove))
         .route("/reminders/{id}", get(show_one))
         .route("/reminders/{id}/remove", get(ask_to_remove))
+        .merge(routes::<Reminders>())
+}
+
+impl Resource for Reminders {
+    const HOME: &'static str = "/reminders";
+    const ONE: &'static str = "reminder";
+    const MANY: &'static str = "Reminders";
+    const NAV: &'static str = "/reminders";
+    const KEY: &'static str = "/id";
+    const JSON: bool = true;
+    const PLANNED: bool = true;
+
+    fn at(key: &str) -> String {
+        format!("/reminders/{key}")
+    }
+
+    fn after(_: &str, _: &str, _: &str) -> String {
+        "/reminders?saved=yes".to_owned()
+    }
+
+    fn name(stored: &Stored) -> String {
+        stored.draft["name"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn to_form(request: &Value) -> Value {
+        shape::to_form(request)
+    }
+
+    fn of_form(draft: Value) -> Value {
+        shape::of_form(draft)
+    }
+
+    fn place(pointer: &str) -> String {
+        shape::place(pointer)
+    }
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_author()
+    }
+
+    fn fresh(draft: &mut Map<String, Value>) {
+        let usual = json!({ "kind": "dateBased", "active": true,
+            "date": { "offsetsDays": [30, 7, 1], "sendTime": "09:00" },
+            "recurring": { "every": "year", "sendTime": "09:00" },
+            "threshold": { "metric": { "field": "" }, "op": ">=", "firingPolicy": "FalseToTrue" },
+            "recipients": { "field": "" }, "delivery": { "channel": "email:default" } });
+        draft.extend(usual.as_object().cloned().unwrap_or_default());
+    }
+
+    async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
+        Ok(Listing::default())
+    }
+
+    async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
+        let Some(row) = find(app, visit, key).await? else { return Ok(None) };
+        let mut draft: Value = serde_json::from_str(&row.definition).unwrap_or_default();
+        draft["id"] = row.id.as_str().into();
+        Ok(Some(Stored {
+            draft,
+            version: row.version,
+            secrets: Vec::new(),
+            sentence: super::in_words(&row.kind, &serde_json::from_str(&row.definition).unwrap_or_default()),
+            key: row.id,
+        }))
+    }
+
+    async fn form(app: &App, visit: &Visit, draft: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+        let offered = offered(app, visit, draft).await?;
+        Ok(fields::form(draft, &offered, stored.is_some()))
+    }
+
+    async fn check(app: &App, visit: &Visit, seen: Seen, draft: &Value) -> Result<(), Refused> {
+        read(app, visit, seen, draft).await.map(|_| ())
+    }
+
+    async fn save(app: &App, visit: &Visit, seen: Seen, draft: Value) -> Result<Done, Refused> {
+        let draft = read(app, visit, seen, &draft).await?;
+        let key = draft.save(&app.engine, &app.reminders, &visit.viewer.by).await?;
+        Ok(Done::Saved { key, note: "saved" })
+    }
+
+    async fn remove(_: &App, _: &Visit, key: &str) -> Result<(), CommandError> {
+        Err(CommandError::not_found("reminder setting", key.to_owned()))
+    }
+
+    async fn plan(app: &App, visit: &Visit, _: Option<&Stored>, draft: &Value) -> Result<String, Refusal> {
+        let draft = match read(app, visit, Seen::Anything, draft).await {
+            Ok(draft) => draft,
+            Err(Refused::Other(refusal)) => return Err(refusal),
+            Err(_) => return Ok(String::new()),
+        };
+        let plan = draft.plan(&app.engine, &app.reminders).await?;
+        let outlook = draft.outlook(&app.engine, &app.reminders).await?;
+        let part = PlanPart::new(&plan, outlook, visit, app);
+        part.render().map_err(|error| Refusal::internal(&error))
+    }
+
+    async fn beside(
+        app: &App,
+        visit: &Visit,
+        _: Option<&Stored>,
+        draft: &Value,
+        typed: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let chosen = typed.map(|fields| fields.text("/sample").to_owned()).unwrap_or_default();
+        let part = MessagePart::of(app, visit, draft, &chosen).await?;
+        part.render().map_err(|error| Refusal::internal(&error))
+    }
+
+    async fn below(
+        _: &App,
+        visit: &Visit,
+        stored: Option<&Stored>,
+        _: &Value,
+        _: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let Some(stored) = stored.filter(|_| visit.viewer.may_author()) else { return Ok(String::new()) };
+        let part = RemovePart { id: stored.key.clone() };
+        part.render().map_err(|error| Refusal::internal(&error))
+    }
 }
 
 #[derive(Template)]
-#[template(path = "reminder.html")]
-struct EditorPage {
-    frame: Frame,
-    here: String,
+#[template(
+    source = r#"<p class="acts row-acts"><a class="button" href="/reminders/{{ id }}/remove">Remove…</a></p>"#,
+    ext = "html"
+)]
+struct RemovePart {
     id: String,
-    version: String,
-    tabs: Vec<(String, &'static str, bool)>,
-    what: Entered,
-    /// By field of the form; the empty name has what belongs to none.
-    by_field: BTreeMap<String, String>,
-    faults: Vec<FieldError>,
-    plan: Option<PlanView>,
-    may_author: bool,
-    is_new: bool,
-    kept_as_text: bool,
 }
 
-/// What was entered, and how.
-#[derive(Clone)]
-enum Entered {
-    Form(Form),
-    Text(String),
-}
-
-impl Entered {
-    fn read(fields: &Fields) -> Self {
-        match fields.text("as") {
-            "form" => Self::Form(Form::read(fields)),
-            _ => Self::Text(fields.text("definition").to_owned()),
+/// The setting that a request asks for.
+async fn read(app: &App, visit: &Visit, seen: Seen, draft: &Value) -> Result<Draft, Refused> {
+    let mut value = draft.clone();
+    let id = take_text(&mut value, "id");
+    let by = &visit.viewer.by;
+    let before = match id.as_str() {
+        "" => None,
+        id => Some(found(app, visit, id).await.map_err(Refused::Other)?),
+    };
+    if let Some(row) = &before {
+        seen.check(Some(row.version), &row.id)?;
+    }
+    // Whoever is limited to business units makes things in the first of them.
+    if before.is_none() && value.get("businessUnit").is_none() && value.is_object() {
+        let unit = visit.viewer.unit_or_first("");
+        if let Some(unit) = unit {
+            value["businessUnit"] = unit.into();
         }
     }
+    let id = match before {
+        Some(_) => id,
+        None => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
+    };
+    Ok(Draft::read(&app.engine, &app.reminders, by, id, before, &value).await?)
+}
 
-    fn definition(&self) -> Result<Value, Vec<FieldError>> {
-        let text = match self {
-            Self::Form(form) => return Ok(form.definition()),
-            Self::Text(text) => text,
+async fn offered(app: &App, visit: &Visit, draft: &Value) -> Result<Offered, Refusal> {
+    let reach = visit.viewer.by.reach();
+    let mut reader = app.engine.store.read_for_people().await?;
+    let pair = |key: String| (key, String::new());
+    let source_type = draft["sourceType"].as_str().unwrap_or_default();
+    let rows = match source_type {
+        "" | shape::OTHER => Vec::new(),
+        kind => sources::page(&mut reader.conn(), &reach, kind, "", SOURCES).await?,
+    };
+    let chosen = draft["sample"].as_str().unwrap_or_default();
+    let row = rows.iter().find(|row| row.source_id == chosen).or(rows.first());
+    let state: Value = row.and_then(|row| serde_json::from_str(&row.state).ok()).unwrap_or_default();
+    let named = |row: &sources::SourceRow| {
+        let state: Value = serde_json::from_str(&row.state).unwrap_or_default();
+        let name =
+            ["name", "title", "number"].iter().find_map(|name| state[*name].as_str().map(str::to_owned));
+        let shown = match name {
+            Some(name) => format!("{source_type} {}: {name}", row.source_id),
+            None => format!("{source_type} {}", row.source_id),
         };
-        if text.len() > DEFINITION_MAX {
-            return Err(vec![FieldError::new("", Code::OutOfRange, "The definition is too long.")]);
+        (row.source_id.clone(), shown)
+    };
+    Ok(Offered {
+        types: sources::types(&mut reader.conn(), &reach).await?,
+        units: business_units::page(&mut reader.conn(), &reach, "", OFFERED)
+            .await?
+            .into_iter()
+            .map(|row| (row.id, row.name))
+            .collect(),
+        channels: channels::all(&mut reader.conn()).await?.into_iter().map(|row| pair(row.key)).collect(),
+        lists: lists::page(&mut reader.conn(), &reach, "", OFFERED)
+            .await?
+            .into_iter()
+            .map(|row| pair(row.name))
+            .collect(),
+        templates: templates::page(&mut reader.conn(), "", OFFERED)
+            .await?
+            .into_iter()
+            .map(|row| row.name)
+            .collect(),
+        sources: rows.iter().map(named).collect(),
+        state,
+        variables: punctual_workflows::inline::REMINDER.hint(),
+    })
+}
+
+/// The message as one source would get it.
+#[derive(Template)]
+#[template(path = "reminder_message.html")]
+struct MessagePart {
+    /// Why there is nothing to see.
+    nothing: String,
+    source: String,
+    to: String,
+    when: Option<When>,
+    not: String,
+    subject: String,
+    body: String,
+    fault: String,
+    variables: Vec<(String, String)>,
+}
+
+impl MessagePart {
+    async fn of(app: &App, visit: &Visit, draft: &Value, chosen: &str) -> Result<Self, Refusal> {
+        let kind = draft["sourceType"].as_str().unwrap_or_default();
+        let mut part = Self {
+            nothing: String::new(),
+            source: String::new(),
+            to: String::new(),
+            when: None,
+            not: String::new(),
+            subject: String::new(),
+            body: String::new(),
+            fault: String::new(),
+            variables: Vec::new(),
+        };
+        let mut reader = app.engine.store.read_for_people().await?;
+        let reach = visit.viewer.by.reach();
+        let row = match (kind, chosen) {
+            ("", _) => None,
+            (kind, "") => sources::page(&mut reader.conn(), &reach, kind, "", 1).await?.pop(),
+            (kind, id) => match sources::get(&mut reader.conn(), &reach, kind, id).await? {
+                Some(row) => Some(row),
+                None => sources::page(&mut reader.conn(), &reach, kind, "", 1).await?.pop(),
+            },
+        };
+        drop(reader);
+        let Some(row) = row else {
+            part.nothing = match kind {
+                "" => "Choose a kind of source, and the message stands here as one of them would get it."
+                    .to_owned(),
+                kind => format!("No {kind} was reported yet; the message is shown for the first that is."),
+            };
+            return Ok(part);
+        };
+        part.source = format!("{kind} {}", row.source_id);
+        let state: Value = serde_json::from_str(&row.state).unwrap_or_default();
+        part.variables = punctual_workflows::reminders::sample::variables(&json!({ "state": state,
+            "source": { "type": kind, "id": row.source_id } }));
+        let setting = match read(app, visit, Seen::Anything, draft).await {
+            Ok(draft) => draft.setting,
+            Err(Refused::Faults(faults)) => {
+                let first = faults.first().map(|fault| fault.detail.clone()).unwrap_or_default();
+                part.nothing = format!("The message stands here once the form is complete. {first}");
+                return Ok(part);
+            }
+            Err(_) => return Ok(part),
+        };
+        let Sample { not, due_at, audience, channel, shown, variables } =
+            sample(&app.engine, &app.reminders, &setting, row).await?;
+        part.variables = variables;
+        let channel = channel.unwrap_or_else(|| "the list's channel".to_owned());
+        part.to = match audience {
+            Ok(Audience::Targets(targets)) => format!("{} over {channel}", targets.join(", ")),
+            Ok(Audience::List(list)) => format!("the list {list} over {channel}"),
+            Err(reason) => format!("nobody: {}", said(reason)),
+        };
+        part.not = not.map(said).unwrap_or_default();
+        part.when = due_at.map(|at| visit.zone.when(at, Visit::now(app)));
+        match shown {
+            Ok(shown) => (part.subject, part.body) = (shown.subject, shown.body),
+            Err(why) => {
+                let known: Vec<&str> = part.variables.iter().map(|(path, _)| path.as_str()).collect();
+                part.fault = format!("{why}. There are {}.", known.join(", "));
+            }
         }
-        punctual_wire::strict::read(text.as_bytes()).map_err(faults)
+        Ok(part)
     }
 }
 
-impl EditorPage {
-    /// What the texts of a message see, in one line.
-    fn variables(&self) -> String {
-        punctual_workflows::inline::REMINDER.hint()
-    }
-
-    fn text(&self) -> Option<&str> {
-        match &self.what {
-            Entered::Text(text) => Some(text),
-            Entered::Form(_) => None,
-        }
-    }
-
-    /// The value of a field.
-    fn v(&self, name: &str) -> &str {
-        match &self.what {
-            Entered::Form(form) => form.get(name),
-            Entered::Text(_) => "",
-        }
-    }
-
-    fn is(&self, name: &str, value: &str) -> bool {
-        self.v(name) == value
-    }
-
-    fn fault(&self, name: &str) -> Option<&String> {
-        self.by_field.get(name)
-    }
-
-    /// The tests of the filter, each with the names of its fields and what is in them.
-    fn tests(&self) -> Vec<TestView> {
-        (0..TESTS).map(|n| self.test("test", n)).collect()
-    }
-
-    fn child_test(&self) -> TestView {
-        self.test("child", 0)
-    }
-
-    fn test(&self, prefix: &str, n: usize) -> TestView {
-        let name = |part: &str| format!("{prefix}{n}{part}");
-        let op = self.v(&name("Op"));
-        TestView {
-            field: (name("Field"), self.v(&name("Field")).to_owned()),
-            ops: OPS.map(|word| (word, word == op || (op.is_empty() && word == "=="))).into(),
-            op: name("Op"),
-            value: (name("Value"), self.v(&name("Value")).to_owned()),
-            fault: self.fault(&name("Field")).cloned(),
-        }
-    }
+fn said(reason: ReasonCode) -> String {
+    words::reason(Some(reason.as_str()))
 }
 
-struct TestView {
-    field: (String, String),
-    op: String,
-    ops: Vec<(&'static str, bool)>,
-    value: (String, String),
-    fault: Option<String>,
-}
-
-const OPS: [&str; 13] = [
-    "==",
-    "!=",
-    "<",
-    "<=",
-    ">",
-    ">=",
-    "in",
-    "notIn",
-    "contains",
-    "startsWith",
-    "endsWith",
-    "exists",
-    "notExists",
-];
-
-/// What a change comes to, in figures.
-struct PlanView {
+/// What a change comes to: rows that change, and messages by name and date.
+#[derive(Template)]
+#[template(path = "reminder_plan.html")]
+struct PlanPart {
     sentence: String,
     tiles: [(&'static str, String); 5],
+    matching: String,
+    next: Vec<(String, When)>,
+    past: Vec<(String, When)>,
+    past_sentence: String,
+    months: Vec<(String, u64)>,
+    named: usize,
+    cut: bool,
+    is_unknown: bool,
 }
 
-impl PlanView {
-    fn new(plan: &Plan) -> Self {
+impl PlanPart {
+    fn new(plan: &Plan, outlook: Outlook, visit: &Visit, app: &App) -> Self {
         let number = |count: u64| words::grouped(i64::try_from(count).unwrap_or(i64::MAX));
-        let sentence = match (plan.create, plan.deactivate, plan.moved) {
-            (0, 0, 0) => "Every planned reminder stays as it is.".to_owned(),
-            _ => "Saving does exactly this; what was sent stays on record.".to_owned(),
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let now = Visit::now(app);
+        let listed = |all: Vec<Expected>| -> Vec<(String, When)> {
+            all.into_iter().map(|one| (one.title, visit.zone.when(one.due_at, now))).collect()
         };
         Self {
-            sentence,
+            sentence: match (plan.create, plan.deactivate, plan.moved) {
+                (0, 0, 0) => "Every planned reminder stays as it is.".to_owned(),
+                _ => "Saving does exactly this; what was sent stays on record.".to_owned(),
+            },
             tiles: [
                 ("created", number(plan.create)),
                 ("taken back", number(plan.deactivate)),
@@ -186,78 +378,34 @@ impl PlanView {
                 ("in a gap of the clock", number(plan.gap)),
                 ("in a doubled hour", number(plan.overlap)),
             ],
+            matching: format!(
+                "It is for {} of {}.",
+                number(outlook.matching),
+                counted(count(outlook.sources), "source of this kind", "sources of this kind")
+            ),
+            past_sentence: format!(
+                "{} in the last twelve months, as the sources are now.",
+                counted(count(outlook.past_count), "message", "messages")
+            ),
+            months: outlook.past_by_month.into_iter().collect(),
+            next: listed(outlook.next),
+            past: listed(outlook.past),
+            named: NAMED,
+            cut: outlook.cut,
+            is_unknown: outlook.is_unknown,
         }
     }
 }
 
-/// What the editor of texts starts with.
-const SAMPLE: &str = r#"{
-  "name": "First aid",
-  "sourceType": "document",
-  "triggerKey": "first-aid-expiry",
-  "kind": "dateBased",
-  "date": { "field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00" },
-  "filter": { "questionId": "state.kind", "op": "==", "value": "first-aid" },
-  "recipients": { "field": "/email" },
-  "delivery": { "channel": "email:default" },
-  "active": true
-}"#;
-
-const KINDS: [(&str, &str); 4] = [
-    ("dateBased", "Before a date"),
-    ("recurring", "Every year or month"),
-    ("threshold", "At a threshold"),
-    ("json", "As JSON"),
-];
-
-async fn show_new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
-    visit.must_author()?;
-    let asked = Fields::of_query(&uri).text("kind").to_owned();
-    let what = match asked.as_str() {
-        "json" => Entered::Text(SAMPLE.to_owned()),
-        kind @ ("recurring" | "threshold") => Entered::Form(Form::new(kind)),
-        _ => Entered::Form(Form::new("dateBased")),
-    };
-    editor(&app, &visit, Editing { what, ..Editing::default() }).await
+async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
+    shown::<Reminders>(&app, &visit, &id, None).await
 }
 
-async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
-    let row = found(&app, &visit, &id).await?;
-    let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
-    let form = Form::of(&definition).filter(|_| Fields::of_query(&uri).text("as") != "json");
-    let what = form.map_or_else(
-        || Entered::Text(serde_json::to_string_pretty(&definition).unwrap_or_default()),
-        Entered::Form,
-    );
-    editor(&app, &visit, Editing { id, version: row.version.to_string(), what, ..Editing::default() }).await
-}
-
-/// Shows what saving would do. It changes nothing.
-async fn plan(State(app): State<Shared>, form: Signed) -> Page {
+/// The form again, with the message for what is typed.
+async fn preview(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
     visit.must_author()?;
-    let mut editing = Editing::read(&fields);
-    match draft(&app, &visit, &editing).await? {
-        Ok(draft) => {
-            let plan = draft.plan(&app.engine, &app.reminders).await?;
-            editing.plan = Some(PlanView::new(&plan));
-        }
-        Err(faults) => editing.faults = faults,
-    }
-    editor(&app, &visit, editing).await
-}
-
-async fn save(State(app): State<Shared>, form: Signed) -> Page {
-    let Signed { visit, fields } = form;
-    visit.must_author()?;
-    let editing = Editing::read(&fields);
-    match draft(&app, &visit, &editing).await? {
-        Ok(draft) => {
-            draft.save(&app.engine, &app.reminders, &visit.viewer.by).await?;
-            see_other("/reminders?saved=yes")
-        }
-        Err(faults) => editor(&app, &visit, Editing { faults, ..editing }).await,
-    }
+    again::<Reminders>(&app, &visit, &fields).await
 }
 
 /// Says what removing a setting takes back, before it is done.
@@ -309,64 +457,15 @@ async fn remove(State(app): State<Shared>, form: Signed) -> Page {
     see_other("/reminders?removed=yes")
 }
 
-/// What is being edited.
-struct Editing {
-    id: String,
-    version: String,
-    what: Entered,
-    faults: Vec<FieldError>,
-    plan: Option<PlanView>,
-}
-
-impl Default for Editing {
-    fn default() -> Self {
-        let (id, version, faults) = (String::new(), String::new(), Vec::new());
-        Self { id, version, what: Entered::Text(String::new()), faults, plan: None }
-    }
-}
-
-impl Editing {
-    fn read(fields: &Fields) -> Self {
-        Self {
-            id: fields.text("id").to_owned(),
-            version: fields.text("version").to_owned(),
-            what: Entered::read(fields),
-            ..Self::default()
-        }
-    }
-}
-
-/// The setting as it was entered, or what is wrong with it.
-async fn draft(
-    app: &App,
-    visit: &Visit,
-    editing: &Editing,
-) -> Result<Result<Draft, Vec<FieldError>>, Refusal> {
-    let before = match editing.id.as_str() {
-        "" => None,
-        id => Some(found(app, visit, id).await?),
-    };
-    if before.as_ref().is_some_and(|row| row.version.to_string() != editing.version) {
-        return Err(Problem::stale_version().into());
-    }
-    let value = match editing.what.definition() {
-        Ok(value) => value,
-        Err(faults) => return Ok(Err(faults)),
-    };
-    let id = match editing.id.as_str() {
-        "" => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
-        id => id.to_owned(),
-    };
-    let read = Draft::read(&app.engine, &app.reminders, &visit.viewer.by, id, before, &value).await;
-    Ok(read.map_err(entries::refused))
-}
-
-async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
+async fn find(app: &App, visit: &Visit, id: &str) -> Result<Option<SettingRow>, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
     let row =
         settings::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), vec![id.to_owned()]).await?.pop();
-    let row = row.filter(|row| !row.deleted);
-    row.ok_or_else(|| Problem::not_found("reminder setting", id).into())
+    Ok(row.filter(|row| !row.deleted))
+}
+
+async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
+    find(app, visit, id).await?.ok_or_else(|| Problem::not_found("reminder setting", id).into())
 }
 
 async fn touchable(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
@@ -375,40 +474,4 @@ async fn touchable(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Ref
         return Ok(row);
     }
     Err(Problem::not_found("reminder setting", id).into())
-}
-
-async fn editor(app: &App, visit: &Visit, editing: Editing) -> Page {
-    let Editing { id, version, what, faults, plan } = editing;
-    let is_new = id.is_empty();
-    let title = if is_new { "New reminder" } else { "Reminder setting" };
-    let form = match &what {
-        Entered::Form(form) => Some(form.get("kind").to_owned()),
-        Entered::Text(_) => None,
-    };
-    let mut tabs: Vec<(String, &'static str, bool)> = Vec::new();
-    let mut kept_as_text = false;
-    if is_new {
-        let current = form.as_deref().unwrap_or("json").to_owned();
-        tabs.extend(KINDS.map(|(kind, name)| (format!("/reminders/new?kind={kind}"), name, kind == current)));
-    } else {
-        tabs.push((format!("/reminders/{id}"), "Fields", form.is_some()));
-        tabs.push((format!("/reminders/{id}?as=json"), "As JSON", form.is_none()));
-        // Somebody who did not ask for the text should know why there are no fields.
-        kept_as_text = matches!(&what, Entered::Text(text) if serde_json::from_str::<Value>(text)
-            .is_ok_and(|definition| Form::of(&definition).is_none()));
-    }
-    page(&EditorPage {
-        frame: visit.frame(app, title, "/reminders").await?,
-        here: if is_new { "/reminders/new".to_owned() } else { format!("/reminders/{id}") },
-        by_field: if form.is_some() { by_field(&faults) } else { BTreeMap::new() },
-        faults: if form.is_some() { Vec::new() } else { faults },
-        id,
-        version,
-        tabs,
-        what,
-        plan,
-        may_author: visit.viewer.may_author(),
-        is_new,
-        kept_as_text,
-    })
 }

@@ -6,7 +6,7 @@ use punctual_engine::{
     CommandError,
     commands::{NewChannel, Seen},
 };
-use punctual_model::{SettingsFault, local_time};
+use punctual_model::{AboutAdapter, SettingsFault, local_time};
 use punctual_store::channels;
 use punctual_wire::{
     Code, FieldError,
@@ -15,6 +15,7 @@ use punctual_wire::{
 };
 use serde_json::Value;
 
+use super::channel_health;
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page},
@@ -137,28 +138,37 @@ impl Resource for Channels {
     }
 
     async fn below(
-        _: &App,
+        app: &App,
         visit: &Visit,
         stored: Option<&Stored>,
         _: &Value,
         _: Option<&Fields>,
     ) -> Result<String, Refusal> {
         let Some(stored) = stored else { return Ok(String::new()) };
-        let form = TestForm { token: &visit.viewer.token, channel: &stored.key };
-        form.render().map_err(|error| Refusal::internal(&error))
+        let form =
+            TestForm { token: &visit.viewer.form_token(app.engine.random.as_ref()), channel: &stored.key };
+        let form = form.render().map_err(|error| Refusal::internal(&error))?;
+        Ok(form + &channel_health::part(app, visit, &stored.key).await?)
     }
 }
 
 /// What the adapter finds wrong with the settings of a new channel.
 fn of_settings(app: &App, draft: &Value) -> Vec<FieldError> {
     let adapter = draft["adapter"].as_str().and_then(|name| app.engine.channels.adapter(name));
+    settings_faults(draft, |settings| adapter.map(|adapter| adapter.check(settings)))
+}
+
+/// The faults that an adapter finds in the settings of a draft, at their fields.
+pub fn settings_faults(
+    draft: &Value,
+    check: impl FnOnce(&Value) -> Option<Vec<SettingsFault>>,
+) -> Vec<FieldError> {
     let settings = draft.get("settings").cloned().unwrap_or_else(|| Value::Object(Default::default()));
-    let faults = adapter.map(|adapter| adapter.check(&settings)).unwrap_or_default();
     let fault = |fault: SettingsFault| {
         let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
         FieldError::new(format!("/settings{}", fault.pointer), code, fault.detail)
     };
-    faults.into_iter().map(fault).collect()
+    check(&settings).unwrap_or_default().into_iter().map(fault).collect()
 }
 
 #[derive(Template)]
@@ -231,8 +241,8 @@ struct AdaptersPage {
     frame: Frame,
     home: &'static str,
     many: &'static str,
-    one: &'static str,
-    adapters: Vec<(String, &'static str, &'static str)>,
+    sentence: String,
+    adapters: Vec<(String, String, &'static str)>,
 }
 
 async fn add(State(app): State<Shared>, visit: Visit) -> Page {
@@ -241,28 +251,38 @@ async fn add(State(app): State<Shared>, visit: Visit) -> Page {
 
 /// The adapters that something new can have: those of these names, or all.
 pub async fn choose_adapter<R: Resource>(app: &App, visit: &Visit, among: &[&str]) -> Page {
-    R::may_change(visit)?;
+    let usual = if among.is_empty() { "default" } else { "" };
     let names = app.engine.channels.adapter_names().into_iter();
     let adapters = names.filter(|name| among.is_empty() || among.contains(name)).filter_map(|name| {
         let adapter =
             app.engine.channels.adapter(name).filter(|adapter| adapter.disabled_reason().is_none())?;
-        let about = adapter.about();
-        let title = if about.title.is_empty() { adapter.name() } else { about.title };
-        let kind = about.types.first().copied().unwrap_or("email");
-        let link = format!(
-            "{}/new?adapter={name}&key={kind}:{}",
-            R::HOME,
-            if among.is_empty() { "default" } else { "" }
-        );
-        Some((link, title, about.purpose))
+        Some((adapter.name(), adapter.about(), usual))
     });
-    let mut adapters: Vec<_> = adapters.collect();
+    adapters_page::<R>(app, visit, &format!("Choose what the {} sends with.", R::ONE), adapters).await
+}
+
+/// The page to choose an adapter on: the name of each, what it says of itself, and the name that a key with it usually has.
+pub async fn adapters_page<R: Resource>(
+    app: &App,
+    visit: &Visit,
+    sentence: &str,
+    adapters: impl Iterator<Item = (&str, &'static AboutAdapter, &str)>,
+) -> Page {
+    R::may_change(visit)?;
+    let mut adapters: Vec<(String, String, &'static str)> = adapters
+        .map(|(name, about, usual)| {
+            let title = if about.title.is_empty() { name } else { about.title };
+            let kind = about.types.first().copied().unwrap_or("email");
+            let link = format!("{}/new?adapter={name}&key={kind}:{usual}", R::HOME);
+            (link, title.to_owned(), about.purpose)
+        })
+        .collect();
     adapters.sort_by_key(|(_, title, _)| title.to_lowercase());
     page(&AdaptersPage {
         frame: visit.frame(app, &format!("Add a {}", R::ONE), R::NAV).await?,
         home: R::HOME,
         many: R::MANY,
-        one: R::ONE,
+        sentence: sentence.to_owned(),
         adapters,
     })
 }

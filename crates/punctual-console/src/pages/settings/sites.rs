@@ -101,14 +101,15 @@ impl Resource for Sites {
     }
 
     async fn below(
-        _: &App,
+        app: &App,
         visit: &Visit,
         stored: Option<&Stored>,
         _: &Value,
         _: Option<&Fields>,
     ) -> Result<String, Refusal> {
         let Some(stored) = stored else { return Ok(String::new()) };
-        let form = RotateForm { token: &visit.viewer.token, site: &stored.key };
+        let form =
+            RotateForm { token: &visit.viewer.form_token(app.engine.random.as_ref()), site: &stored.key };
         form.render().map_err(|error| Refusal::internal(&error))
     }
 }

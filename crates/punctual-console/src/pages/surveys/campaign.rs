@@ -115,7 +115,7 @@ async fn act(State(app): State<Shared>, Path(id): Path<String>, form: Act) -> Pa
     }
     let taken = lines.into_iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Send);
     let items: Vec<Item> = taken.filter_map(|(line, _)| line.item.ok()).collect();
-    let outcomes = ingest::ingest(&app.engine, &app.surveys, &asked, units, &items).await?;
+    let outcomes = ingest::ingest(&app.engine, &app.surveys, &asked, None, units, &items).await?;
     let made = |outcome: &ingest::Outcome| match outcome {
         ingest::Outcome::Matched(made) => made.iter().filter(|made| made.created).count(),
         ingest::Outcome::NoMatch(_) => 0,

@@ -1,272 +1,328 @@
-//! What authors do: write the schema, see the page it makes, have it checked, publish it.
+//! What authors do: build a survey, see the page it makes, and try an event on it. A draft is stored as it is; publishing it is
+//! another step.
 
 use askama::Template;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Path, State},
-    http::{HeaderValue, header},
+    http::{HeaderValue, Uri, header},
     response::Response,
     routing::{get, post},
 };
-use punctual_engine::CommandError;
-use punctual_model::{
-    Fault,
-    survey::{Schema, lint},
+use punctual_engine::{CommandError, commands::Seen};
+use punctual_model::{Fault, survey::Schema};
+use punctual_store::{
+    business_units, channels, subscribers,
+    survey_instances::{self, InstanceFilter},
+    surveys::{self, SurveyDraft},
+    templates,
 };
-use punctual_store::surveys::{SurveyDraft, SurveyRow};
-use punctual_wire::{Problem, keys::Scope, limits::SURVEY_SCHEMA_MAX};
+use punctual_wire::{Code, FieldError, Problem, surveys::SurveyRequest};
 use punctual_workflows::{
     inline,
-    surveys::author::{self, Publishing},
+    surveys::{author, review::review},
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::found;
+use super::{
+    builder::{self, Offered},
+    found, shape,
+    trial::TrialPart,
+};
 use crate::{
-    Shared,
-    answer::{Page, Refusal, page, see_other},
+    App, Shared,
+    answer::{Page, Refusal},
+    editor::{
+        Act, Done, Form, LARGE_FORM, Listing, Notice, Refused, Resource, Stored, again, routes, shown,
+        take_text, typed_draft,
+    },
     form::{Fields, Signed},
-    frame::{Frame, Visit},
+    frame::Visit,
     survey_page,
 };
 
-/// A form with a whole schema, every byte of it escaped.
-const BODY_LIMIT: usize = 3 * SURVEY_SCHEMA_MAX + (16 << 10);
-
 /// What a new survey begins with.
 const SAMPLE: &str = include_str!("../../../assets/survey-sample.json");
+/// Names that a field offers of each kind; others can be written.
+const OFFERED: i64 = 200;
+/// Events that are looked at for the names of their fields.
+const EVENTS: i64 = 50;
 
-pub(super) fn routes() -> Router<Shared> {
+pub struct Surveys;
+
+pub(super) fn pages() -> Router<Shared> {
     Router::new()
-        .route("/surveys/new", get(new).post(create))
-        .route("/surveys/{id}/edit", get(edit).post(save))
+        .route("/surveys/{id}/edit", get(edit))
         .route("/surveys/preview", post(preview))
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .route("/surveys/try", post(try_event))
+        .layer(DefaultBodyLimit::max(LARGE_FORM))
+        .merge(routes::<Surveys>())
+}
+
+impl Resource for Surveys {
+    const HOME: &'static str = "/surveys";
+    const ONE: &'static str = "survey";
+    const MANY: &'static str = "Surveys";
+    const NAV: &'static str = "/surveys";
+    const KEY: &'static str = "/id";
+    const JSON: bool = true;
+    const SAVE: &'static str = "Save draft";
+    const ACTS: &'static [(&'static str, &'static str)] = &[("publish", "Save and publish…")];
+
+    fn at(key: &str) -> String {
+        format!("/surveys/{key}/edit")
+    }
+
+    fn after(key: &str, note: &str, then: &str) -> String {
+        match then {
+            "publish" => format!("/surveys/{key}/publish"),
+            _ => format!("/surveys/{key}/edit?done={note}"),
+        }
+    }
+
+    fn back(stored: Option<&Stored>) -> String {
+        stored.map_or_else(|| Self::HOME.to_owned(), |stored| format!("/surveys/{}", stored.key))
+    }
+
+    fn name(stored: &Stored) -> String {
+        stored.draft["name"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn to_form(request: &Value) -> Value {
+        shape::to_form(request)
+    }
+
+    fn of_form(draft: Value) -> Value {
+        let mut request = shape::of_form(draft);
+        take_text(&mut request, "addLocale");
+        request
+    }
+
+    fn place(pointer: &str) -> String {
+        shape::place(pointer)
+    }
+
+    fn act(act: &Act, tree: &mut Value) -> Option<String> {
+        shape::name_all(tree);
+        if act.word == "language" {
+            return shape::add_language(tree);
+        }
+        let place = act.apply(tree)?;
+        if act.word == "add" {
+            shape::begin(tree, &place);
+        }
+        Some(place)
+    }
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_author()
+    }
+
+    fn fresh(draft: &mut Map<String, Value>) {
+        draft.insert("schema".to_owned(), serde_json::from_str(SAMPLE).unwrap_or_default());
+    }
+
+    async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
+        Ok(Listing::default())
+    }
+
+    async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
+        let Ok(id) = key.parse::<i64>() else { return Ok(None) };
+        let mut reader = app.engine.store.read_for_people().await?;
+        let row = surveys::get(&mut reader.conn(), &visit.viewer.by.reach(), id).await?;
+        Ok(row.map(|row| {
+            let schema: Value = serde_json::from_str(&row.draft).unwrap_or_default();
+            let mut draft = json!({ "id": row.id.to_string(), "name": row.name, "schema": schema });
+            for (name, value) in [("integrationId", row.integration_id), ("businessUnit", row.business_unit)]
+            {
+                if let Some(value) = value {
+                    draft[name] = value.into();
+                }
+            }
+            Stored {
+                key: row.id.to_string(),
+                draft,
+                version: row.version,
+                secrets: Vec::new(),
+                sentence: match row.published_version {
+                    Some(number) => format!(
+                        "Version {number} is published. What is changed here counts once it is published."
+                    ),
+                    None => "A draft: nobody is asked until it is published.".to_owned(),
+                },
+            }
+        }))
+    }
+
+    async fn form(app: &App, visit: &Visit, draft: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+        let offered = offered(app, visit, stored).await?;
+        Ok(builder::form(draft, &offered, stored.is_some()))
+    }
+
+    async fn save(app: &App, visit: &Visit, seen: Seen, mut draft: Value) -> Result<Done, Refused> {
+        let id = take_text(&mut draft, "id");
+        let request = SurveyRequest::read(&draft, "")?;
+        let by = &visit.viewer.by;
+        let mut new = SurveyDraft {
+            name: request.name,
+            integration_id: request.integration_id,
+            business_unit: request.business_unit,
+            draft: serde_json::to_string_pretty(&request.schema).unwrap_or_default(),
+        };
+        let row = match id.parse::<i64>() {
+            Ok(id) => {
+                let mut reader = app.engine.store.read_for_people().await?;
+                let before = surveys::get(&mut reader.conn(), &by.reach(), id).await?;
+                drop(reader);
+                // The same schema stays as its author wrote it, so that publishing it again is no new version.
+                let same = before.filter(|row| {
+                    serde_json::from_str::<Value>(&row.draft).is_ok_and(|was| was == request.schema)
+                });
+                if let Some(row) = same {
+                    new.draft = row.draft;
+                }
+                author::change(&app.engine, by, id, seen, &new).await?
+            }
+            Err(_) => {
+                // Whoever is limited to business units makes things in the first of them.
+                new.business_unit =
+                    visit.viewer.unit_or_first(new.business_unit.as_deref().unwrap_or_default());
+                author::create(&app.engine, by, &new).await?
+            }
+        };
+        Ok(Done::Saved { key: row.id.to_string(), note: "saved" })
+    }
+
+    async fn remove(_: &App, _: &Visit, key: &str) -> Result<(), CommandError> {
+        Err(CommandError::not_found("survey", key.to_owned()))
+    }
+
+    async fn review(
+        app: &App,
+        visit: &Visit,
+        stored: &Stored,
+    ) -> Result<Option<(&'static str, Vec<FieldError>)>, Refusal> {
+        let survey = found(app, visit, &stored.key).await?;
+        let faults = review(&app.engine, &survey).await?.faults;
+        Ok(Some(("It cannot be published like this", faults.into_iter().map(in_request).collect())))
+    }
+
+    async fn beside(
+        _: &App,
+        _: &Visit,
+        _: Option<&Stored>,
+        _: &Value,
+        typed: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let language = typed.map(|fields| fields.text("language").to_owned()).unwrap_or_default();
+        PreviewPart { language }.render().map_err(|error| Refusal::internal(&error))
+    }
+
+    async fn below(
+        app: &App,
+        visit: &Visit,
+        stored: Option<&Stored>,
+        draft: &Value,
+        typed: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let part = TrialPart::of(app, visit, stored, draft, typed);
+        part.render().map_err(|error| Refusal::internal(&error))
+    }
+}
+
+/// A fault of the schema, at its place in the request.
+pub(super) fn in_request(fault: Fault) -> FieldError {
+    let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+    FieldError::new(format!("/schema{}", fault.pointer), code, fault.detail)
 }
 
 #[derive(Template)]
-#[template(path = "survey_edit.html")]
-struct EditPage {
-    frame: Frame,
-    heading: String,
-    action: String,
-    back: String,
-    name: String,
-    integration: String,
-    unit: String,
-    schema: String,
-    is_new: bool,
-    done: Option<String>,
-    faults: Vec<Finding>,
-    warnings: Vec<Finding>,
-    /// What invitations and reminders see, in one line.
-    variables: String,
+#[template(
+    source = r#"<section class="panel" aria-labelledby="preview-title"><div class="panel-head"><h2 id="preview-title">On a phone</h2><span class="acts"><label class="field"><span class="visually-hidden">Language</span><input form="edit" name="language" value="{{ language }}" size="6" autocomplete="off" placeholder="language"></label><button form="edit" formaction="/surveys/preview" formtarget="survey-preview" formnovalidate data-follows>Preview</button></span></div>
+<iframe class="phone" name="survey-preview" title="The survey as a phone shows it"></iframe></section>"#,
+    ext = "html"
+)]
+struct PreviewPart {
+    language: String,
 }
 
-/// Something about one place of the schema.
-struct Finding {
-    pointer: String,
-    code: String,
-    detail: String,
-}
-
-fn must_write(visit: &Visit) -> Result<(), Refusal> {
-    if visit.viewer.has(Scope::Author) {
-        Ok(())
-    } else {
-        Err(Problem::scope_missing(Scope::Author.as_str()).into())
+async fn offered(app: &App, visit: &Visit, stored: Option<&Stored>) -> Result<Offered, Refusal> {
+    let reach = visit.viewer.by.reach();
+    let mut reader = app.engine.store.read_for_people().await?;
+    let pair = |key: String| (key, String::new());
+    let units = business_units::page(&mut reader.conn(), &reach, "", OFFERED).await?;
+    let known = channels::all(&mut reader.conn()).await?;
+    let templates = templates::page(&mut reader.conn(), "", OFFERED).await?;
+    let subscribers = subscribers::all(&mut reader.conn()).await?;
+    let others = surveys::page(&mut reader.conn(), None, &reach, OFFERED).await?;
+    let mut kinds: Vec<String> = Vec::new();
+    for row in &others {
+        let draft: Value = serde_json::from_str(&row.draft).unwrap_or_default();
+        let named = shape::items(&draft["triggers"]).iter().filter_map(|one| one["eventKind"].as_str());
+        kinds.extend(named.map(str::to_owned));
     }
-}
-
-async fn new(State(app): State<Shared>, visit: Visit) -> Page {
-    must_write(&visit)?;
-    let written = Written {
-        name: String::new(),
-        integration: String::new(),
-        unit: visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned()).unwrap_or_default(),
-        schema: SAMPLE.to_owned(),
-    };
-    show(&app, &visit, None, written, Vec::new(), Vec::new(), None).await
-}
-
-async fn edit(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
-    must_write(&visit)?;
-    let survey = found(&app, &visit, &id).await?;
-    let query = Fields::of_query(&uri);
-    let done = match query.text("done") {
-        "saved" => Some("Saved. It counts once it is published.".to_owned()),
-        "published" => survey.published_version.map(|number| format!("Published as version {number}.")),
-        _ => None,
-    };
-    let draft: Value = serde_json::from_str(&survey.draft).unwrap_or_default();
-    let (faults, warnings) = checked(&draft);
-    let written = Written {
-        name: survey.name.clone(),
-        integration: survey.integration_id.clone().unwrap_or_default(),
-        unit: survey.business_unit.clone().unwrap_or_default(),
-        schema: if survey.draft.contains('\n') {
-            survey.draft.clone()
-        } else {
-            serde_json::to_string_pretty(&draft).unwrap_or_default()
-        },
-    };
-    show(&app, &visit, Some(&survey), written, faults, warnings, done).await
-}
-
-/// What an author has in the form.
-struct Written {
-    name: String,
-    integration: String,
-    unit: String,
-    schema: String,
-}
-
-impl Written {
-    fn of(fields: &Fields) -> Self {
-        let text = |name: &str| fields.text(name).to_owned();
-        Self {
-            name: text("name"),
-            integration: text("integration"),
-            unit: text("unit"),
-            schema: text("schema").replace("\r\n", "\n"),
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut paths: Vec<(String, String)> = [
+        ("templateId", "this survey"),
+        ("recipient.address", "whom"),
+        ("recipient.locale", "their language"),
+        ("recipient.customerRef", "their number"),
+    ]
+    .map(|(path, name)| (path.to_owned(), name.to_owned()))
+    .into();
+    // Fields of events that were received, each with a value that was seen.
+    if let Some(id) = stored.and_then(|stored| stored.key.parse::<i64>().ok())
+        && visit.viewer.by.may_touch(stored.and_then(|stored| stored.draft["businessUnit"].as_str()))
+    {
+        let filter = InstanceFilter { survey_id: id, limit: EVENTS, ..InstanceFilter::default() };
+        for row in survey_instances::list(&mut reader.conn(), &reach, &filter).await? {
+            let payload: Map<String, Value> = serde_json::from_str(&row.metadata).unwrap_or_default();
+            for (name, value) in payload {
+                let path = format!("candidate.{name}");
+                if paths.iter().all(|(known, _)| *known != path) {
+                    paths.push((path, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+                }
+            }
         }
     }
-}
-
-async fn show(
-    app: &Shared,
-    visit: &Visit,
-    survey: Option<&SurveyRow>,
-    written: Written,
-    faults: Vec<Finding>,
-    warnings: Vec<Finding>,
-    done: Option<String>,
-) -> Page {
-    let heading = survey.map_or_else(|| "New survey".to_owned(), |survey| survey.name.clone());
-    page(&EditPage {
-        frame: visit.frame(app, &heading, "/surveys").await?,
-        action: survey
-            .map_or_else(|| "/surveys/new".to_owned(), |survey| format!("/surveys/{}/edit", survey.id)),
-        back: survey.map_or_else(|| "/surveys".to_owned(), |survey| format!("/surveys/{}", survey.id)),
-        is_new: survey.is_none(),
-        heading,
-        name: written.name,
-        integration: written.integration,
-        unit: written.unit,
-        schema: written.schema,
-        done,
-        faults,
-        warnings,
+    Ok(Offered {
+        units: units.into_iter().map(|row| (row.id, row.name)).collect(),
+        channels: known.into_iter().map(|row| pair(row.key)).collect(),
+        templates: templates.into_iter().map(|row| pair(row.name)).collect(),
+        subscribers: subscribers.into_iter().map(|row| pair(row.key)).collect(),
+        kinds: kinds.into_iter().map(pair).collect(),
+        paths,
         variables: inline::SURVEY.hint(),
     })
 }
 
-/// What is wrong with a schema and what is probably a mistake.
-fn checked(schema: &Value) -> (Vec<Finding>, Vec<Finding>) {
-    match Schema::read(schema) {
-        Err(faults) => (faults.into_iter().map(fault).collect(), Vec::new()),
-        Ok(schema) => {
-            let warnings = lint(&schema).into_iter().map(|one| Finding {
-                pointer: one.pointer,
-                code: one.code.to_owned(),
-                detail: one.detail,
-            });
-            (Vec::new(), warnings.collect())
-        }
-    }
-}
-
-fn fault(fault: Fault) -> Finding {
-    Finding { pointer: fault.pointer, code: fault.code.to_owned(), detail: fault.detail }
-}
-
-/// The draft that a form asks for, or what is wrong with it.
-fn draft(written: &Written) -> Result<SurveyDraft, Vec<Finding>> {
-    let mut faults = Vec::new();
-    let mut refuse = |pointer: &str, code: &str, detail: String| {
-        faults.push(Finding { pointer: pointer.to_owned(), code: code.to_owned(), detail });
+async fn edit(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
+    visit.must_author()?;
+    let survey = found(&app, &visit, &id).await?;
+    let text = match Fields::of_query(&uri).text("done") {
+        "saved" => Some("Saved. It counts once it is published.".to_owned()),
+        "published" => survey.published_version.map(|number| format!("Published as version {number}.")),
+        _ => None,
     };
-    if written.name.is_empty() || written.name.len() > 128 {
-        refuse("/name", "missing_field", "A survey needs a name of at most 128 bytes.".to_owned());
-    }
-    let schema = serde_json::from_str::<Value>(&written.schema);
-    match &schema {
-        Err(error) => refuse("/schema", "json_syntax", format!("The schema is not JSON: {error}.")),
-        Ok(schema) if !schema.is_object() => {
-            refuse("/schema", "wrong_type", "The schema is an object.".to_owned())
-        }
-        Ok(_) if written.schema.len() > SURVEY_SCHEMA_MAX => {
-            refuse("/schema", "out_of_range", "The schema is too large.".to_owned());
-        }
-        Ok(_) => {}
-    }
-    match schema {
-        Ok(_) if faults.is_empty() => Ok(SurveyDraft {
-            name: written.name.clone(),
-            integration_id: Some(written.integration.clone()).filter(|text| !text.is_empty()),
-            business_unit: Some(written.unit.clone()).filter(|text| !text.is_empty()),
-            // As its author wrote it, with their own order and lines.
-            draft: written.schema.clone(),
-        }),
-        _ => Err(faults),
-    }
+    let notice = text.map(|text| Notice { text, warn: false });
+    shown::<Surveys>(&app, &visit, &id, notice).await
 }
 
-async fn create(State(app): State<Shared>, form: Signed) -> Page {
-    keep(&app, form, None).await
-}
-
-async fn save(State(app): State<Shared>, Path(id): Path<String>, form: Signed) -> Page {
-    let survey = found(&app, &form.visit, &id).await?;
-    keep(&app, form, Some(survey)).await
-}
-
-async fn keep(app: &Shared, form: Signed, survey: Option<SurveyRow>) -> Page {
+/// The form again, with what an event would do.
+async fn try_event(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    must_write(&visit)?;
-    let written = Written::of(&fields);
-    let draft = match draft(&written) {
-        Ok(draft) => draft,
-        Err(faults) => return show(app, &visit, survey.as_ref(), written, faults, Vec::new(), None).await,
-    };
-    let by = &visit.viewer.by;
-    if let Some(survey) = survey.as_ref().filter(|survey| !by.may_touch(survey.business_unit.as_deref())) {
-        return Err(Problem::not_found("survey", survey.id.to_string()).into());
-    }
-    let kept = match &survey {
-        Some(survey) => author::change(&app.engine, by, survey.id, &draft).await,
-        None => author::create(&app.engine, by, &draft).await,
-    };
-    let row = match kept {
-        Err(CommandError::Invalid(faults)) => {
-            let faults = faults.into_iter().map(fault).collect();
-            return show(app, &visit, survey.as_ref(), written, faults, Vec::new(), None).await;
-        }
-        kept => kept?,
-    };
-    if fields.text("then") != "publish" {
-        return see_other(&format!("/surveys/{}/edit?done=saved", row.id));
-    }
-    match author::publish(&app.engine, by, row.id).await? {
-        Publishing::Published { .. } => see_other(&format!("/surveys/{}/edit?done=published", row.id)),
-        Publishing::Refused(faults) => {
-            let faults = faults.into_iter().map(fault).collect();
-            show(app, &visit, Some(&row), written, faults, Vec::new(), None).await
-        }
-    }
+    visit.must_author()?;
+    again::<Surveys>(&app, &visit, &fields).await
 }
 
 /// The page that a schema makes, for the frame beside the editor. It cannot be answered.
-async fn preview(State(_app): State<Shared>, form: Signed) -> Result<Response, Refusal> {
-    must_write(&form.visit)?;
-    let schema = serde_json::from_str::<Value>(form.fields.text("schema"));
-    let shown = match schema.map(|schema| Schema::read(&schema)) {
-        Ok(Ok(schema)) => Ok(schema),
-        Ok(Err(faults)) => {
-            Err(faults.into_iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect())
-        }
-        Err(error) => Err(vec![format!("The schema is not JSON: {error}.")]),
-    };
+async fn preview(State(app): State<Shared>, form: Signed) -> Result<Response, Refusal> {
+    form.visit.must_author()?;
+    let request = typed_draft::<Surveys>(&app, &form.visit, &form.fields).await?;
+    let shown = Schema::read(&request["schema"]).map_err(|faults| {
+        faults.into_iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect()
+    });
     let language = Some(form.fields.text("language")).filter(|language| !language.is_empty());
     let mut response = survey_page::preview(shown, language);
     // Shown inside the editor, and nowhere else.
@@ -274,4 +330,12 @@ async fn preview(State(_app): State<Shared>, form: Signed) -> Result<Response, R
                   base-uri 'none'; frame-ancestors 'self'";
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     Ok(response)
+}
+
+/// That there is such a survey and they may change it.
+pub(super) fn must_touch(visit: &Visit, unit: Option<&str>, id: i64) -> Result<(), Refusal> {
+    match visit.viewer.by.may_touch(unit) {
+        true => Ok(()),
+        false => Err(Problem::not_found("survey", id.to_string()).into()),
+    }
 }

@@ -8,7 +8,7 @@ use punctual_store::sessions::Owner;
 use super::HERE;
 use crate::{
     App, Shared,
-    answer::{Page, page, see_other},
+    answer::{Page, page, plain, see_other},
     form::Signed,
     frame::{Frame, Visit},
     times::When,
@@ -46,7 +46,7 @@ pub(super) async fn invited(app: &App, visit: &Visit, id: &str) -> Page {
         Mailed::Failed { channel, error } => (None, Some(format!("{channel}: {error}"))),
     };
     let user = invitation.user;
-    page(&InvitedPage {
+    let shown = page(&InvitedPage {
         frame: visit.frame(app, &format!("Invitation for {}", user.name), HERE).await?,
         page: format!("{HERE}/{}", user.id),
         name: user.name,
@@ -55,7 +55,8 @@ pub(super) async fn invited(app: &App, visit: &Visit, id: &str) -> Page {
         until: visit.zone.when(invitation.expires_at, now),
         mailed,
         mail_error,
-    })
+    })?;
+    plain(shown)
 }
 
 async fn invite(State(app): State<Shared>, form: Signed) -> Page {

@@ -8,7 +8,7 @@ use punctual_model::{Outgoing, ReasonCode, SendOutcome, Span, TraceParent, ids::
 use punctual_store::notifications::NotificationRow;
 use punctual_templates::Rendered;
 
-use super::{Answer, underway::Content};
+use super::{Answer, trust::Trust, underway::Content};
 use crate::{
     Engine, Opened,
     confine::panic_message,
@@ -16,6 +16,25 @@ use crate::{
     delivery_policy::links::Holder,
     traced::call_ended,
 };
+
+/// A call that is to be made.
+pub(super) struct Call {
+    pub(super) channel: Arc<Opened>,
+    pub(super) item: Arc<ToSend>,
+    pub(super) content: Arc<Content>,
+    pub(super) target: String,
+    pub(super) permit: Permit,
+    pub(super) trace: Option<TraceParent>,
+}
+
+/// What became of it.
+pub(super) enum Called {
+    Answered(Answer),
+    /// The lease had ended in the meantime: nothing left this process.
+    NotStarted {
+        target: String,
+    },
+}
 
 impl Engine {
     /// Where a mail of a topic says no: nothing else has such a link.
@@ -25,19 +44,16 @@ impl Engine {
     }
 
     /// One call to the outside. A channel that panics or forgets its own time limit harms only this target.
-    pub(super) async fn call(
-        self,
-        channel: Arc<Opened>,
-        item: Arc<ToSend>,
-        content: Arc<Content>,
-        target: String,
-        permit: Permit,
-        trace: Option<TraceParent>,
-    ) -> (i64, Answer) {
+    pub(super) async fn call(self, call: Call, trust: Arc<Trust>) -> (i64, Called) {
+        let Call { channel, item, content, target, permit, trace } = call;
+        let now = self.clock.now();
+        if !trust.holds(now) {
+            return (item.row.seq, Called::NotStarted { target });
+        }
         let limit = channel.channel.timeout() * 2;
         let mut span = Span::none();
         let send = AssertUnwindSafe(async {
-            let mut message = outgoing(&item.row, &channel, &target, &content.text, self.clock.now());
+            let mut message = outgoing(&item.row, &channel, &target, &content.text, now);
             message.unsubscribe = self.unsubscribe_link(&item.row, &target);
             message.attachments = content.files.as_ref().clone();
             span = self.trace_call(trace, &channel, &item.row, &mut message.envelope);
@@ -64,7 +80,7 @@ impl Engine {
         let at = self.clock.now();
         self.metrics.sent(channel.key.as_str(), &outcome);
         drop(permit);
-        (item.row.seq, Answer { target, outcome, at })
+        (item.row.seq, Called::Answered(Answer { target, outcome, at }))
     }
 }
 

@@ -70,6 +70,13 @@ impl Underway {
         self.fresh.push(answer);
     }
 
+    /// A call that was chosen and not made: the lease had ended when it was to start.
+    pub(super) fn not_started(&mut self, target: String) {
+        self.started -= 1;
+        self.unstarted.push(target);
+        self.is_over = true;
+    }
+
     /// Ends it without a call: the intents that are on disk get this outcome.
     pub(super) fn end_uncalled(&mut self, outcome: &SendOutcome, at: Timestamp) {
         self.is_over = true;

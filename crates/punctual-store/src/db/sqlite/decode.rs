@@ -17,9 +17,10 @@ impl Row for SqliteRow<'_> {
             ValueRef::Null => Cell::Null,
             ValueRef::Integer(number) => Cell::Int(number),
             ValueRef::Real(_) => return Err(DriverError::Decode("no column holds fractions".to_owned())),
-            ValueRef::Text(text) => {
-                Cell::Text(str::from_utf8(text).map_err(|error| DriverError::Decode(error.to_string()))?)
-            }
+            ValueRef::Text(text) => match str::from_utf8(text) {
+                Ok(text) => Cell::Text(text),
+                Err(error) => return Err(DriverError::Decode(error.to_string())),
+            },
             ValueRef::Blob(bytes) => Cell::Bytes(bytes),
         })
     }

@@ -1,10 +1,14 @@
-//! `ilike(pattern, text)`: the comparison that PostgreSQL has as ILIKE. SQLite's own LIKE knows upper and lower case of ASCII
-//! alone, so that a search for `ärger` would not find `Ärger`.
+//! `ilike(pattern, text)`: the comparison that PostgreSQL has as ILIKE, and `folded(text)`: the text in lower case. SQLite's own LIKE
+//! and LOWER know upper and lower case of ASCII alone, so that a search for `ärger` would not find `Ärger`.
 
 use rusqlite::{Connection, Result, functions::FunctionFlags};
 
 pub(super) fn register(conn: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    conn.create_scalar_function(c"folded", 1, flags, |context| {
+        let text: Option<String> = context.get(0)?;
+        Ok(text.map(|text| text.to_lowercase()))
+    })?;
     conn.create_scalar_function(c"ilike", 2, flags, |context| {
         let pattern: String = context.get(0)?;
         let text: Option<String> = context.get(1)?;

@@ -82,6 +82,16 @@ fn a_reach_is_one_parameter() {
 }
 
 #[test]
+fn case_is_of_no_account_whatever_the_locale_of_the_database() {
+    check(
+        &sql!("things.find", "SELECT 1 FROM t WHERE {contains $1 SUBSTR(name, 1, 9)} OR mail = {folded $2}"),
+        "SELECT 1 FROM t WHERE ilike($1, SUBSTR(name, 1, 9)) OR mail = folded($2)",
+        "SELECT 1 FROM t WHERE (SUBSTR(name, 1, 9)) COLLATE folds_case ILIKE $1 ESCAPE '\\' \
+         OR mail = LOWER($2 COLLATE folds_case)",
+    );
+}
+
+#[test]
 fn the_members_of_an_array_are_found_one_by_one_or_at_once() {
     let sql = sql!("things.by_ids", as Thing, "SELECT {columns} FROM things WHERE id = {any $1}");
     check(

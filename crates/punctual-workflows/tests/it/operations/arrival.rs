@@ -174,7 +174,7 @@ async fn everybody_is_told_in_their_own_zone_and_language(bed: TestBed) {
             updated_at: 0,
         };
         let mut tx = bed.begin().await;
-        people::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+        people::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &row).await.unwrap();
         tx.commit().await.unwrap();
     };
     in_zone("ann", "Europe/Berlin", Some("de")).await;

@@ -27,8 +27,12 @@ fn spec(value: serde_json::Value) -> RuleSpec {
 
 async fn add(bed: &TestBed, subject: &str, rule: serde_json::Value) -> Changed<RuleRow, RuleRefused> {
     let id = bed.random.ordered_uuid(bed.now()).to_string();
-    let wanted =
-        DefaultRule { rule: spec(rule), channels: vec!["email".into()], handling: Default::default() };
+    let wanted = DefaultRule {
+        rule: spec(rule),
+        channels: vec!["email".into()],
+        handling: Default::default(),
+        message: Default::default(),
+    };
     commands::add_rule(&bed.engine, &Actor::named("test"), subject, id, &wanted, |_| true).await.unwrap()
 }
 

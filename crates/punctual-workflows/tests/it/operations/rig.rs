@@ -221,6 +221,7 @@ impl World {
             rule: RuleSpec::Relative { anchor, offset: text.into() },
             channels: vec!["email".to_owned()],
             handling: Default::default(),
+            message: Default::default(),
         };
         let by = Actor::named("rig");
         let added = commands::add_rule(&self.bed.engine, &by, &model.id, id.clone(), &wanted, |_| true);

@@ -6,9 +6,24 @@ use serde_json::json;
 use super::{python, root, sandbox, succeeds};
 use crate::server::Place;
 
-/// Requests for each operation and database: about a thousand in every test run, many more in the trial.
-fn cases() -> &'static str {
-    if std::env::var("PUNCTUAL_RIG_SCALE").is_ok_and(|scale| scale == "release") { "60" } else { "5" }
+/// The seed, unless the trial was given another: each makes other requests, so that many can be made in pieces.
+const SEED: u64 = 20_261_117;
+/// Operations of the document, about: a number of requests is shared among them.
+const OPERATIONS: u64 = 205;
+
+/// Requests for each operation and database: about a thousand in every test run, many more in the trial, whose number counts for each
+/// database.
+fn cases() -> u64 {
+    let is_trial = std::env::var("PUNCTUAL_RIG_SCALE").is_ok_and(|scale| scale == "release");
+    match number("PUNCTUAL_RIG_COUNT").filter(|_| is_trial) {
+        Some(requests) => requests.div_ceil(OPERATIONS),
+        None if is_trial => 60,
+        None => 5,
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 async fn holds_on(place: Place) {
@@ -22,7 +37,8 @@ async fn holds_on(place: Place) {
     run.args(["-m", "schemathesis.cli", "--config-file"]).arg(root().join("xtask/schemathesis.toml"));
     run.arg("run").arg(root().join("docs/openapi.json"));
     run.args(["--url", &server.address, "-H", &format!("Authorization: Bearer {key}")]);
-    run.args(["--phases", "examples,fuzzing", "--max-examples", cases(), "--seed", "20261117"]);
+    let (cases, seed) = (cases().to_string(), number("PUNCTUAL_RIG_SEED").unwrap_or(SEED).to_string());
+    run.args(["--phases", "examples,fuzzing", "--max-examples", &cases, "--seed", &seed]);
     // A clock that leaps to any year takes all that is planned along, and the rest of the run waits for it.
     run.args(["--exclude-operation-id", "putSandboxClock", "--no-color", "--workers", "2"]);
     // It takes ids from earlier answers, and would delete its own key: all that follows would be answered 401.

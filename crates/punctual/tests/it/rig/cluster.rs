@@ -16,6 +16,8 @@ pub struct Cluster {
     /// Where its folder is since the file system below it was replaced.
     moved: Option<PathBuf>,
     pub port: u16,
+    /// Variables that its server finds in its environment.
+    pub environment: Vec<(String, String)>,
     server: Option<Child>,
 }
 
@@ -68,7 +70,7 @@ impl Cluster {
             succeed(Command::new("chown").arg("postgres").arg(folder.path()));
         }
         let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).unwrap().port();
-        Self { folder, moved: None, port, server: None }
+        Self { folder, moved: None, port, environment: Vec::new(), server: None }
     }
 
     fn configure(&self, settings: &str) {
@@ -133,7 +135,9 @@ impl Cluster {
     pub async fn resumes(&mut self) -> bool {
         for _ in 0..8 {
             if self.server.is_none() {
-                self.server = Some(self.program("postgres").arg("-D").arg(self.data()).spawn().unwrap());
+                let mut server = self.program("postgres");
+                server.envs(self.environment.iter().cloned()).arg("-D").arg(self.data());
+                self.server = Some(server.spawn().unwrap());
             }
             let mut ask = Command::new(bin().join("pg_isready"));
             ask.args(["--quiet", "--host=127.0.0.1", "--port", &self.port.to_string()]);
@@ -226,7 +230,7 @@ pub fn is_root() -> bool {
 }
 
 /// Where the server's programs are; Debian has them beside the PATH.
-fn bin() -> PathBuf {
+pub fn bin() -> PathBuf {
     let usual = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = usual.map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").is_file()).max();
     newest.unwrap_or_else(|| {

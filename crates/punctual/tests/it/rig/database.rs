@@ -1,4 +1,4 @@
-//! The database stopped, killed, cut off, frozen and made read-only under load: it costs time, not truth.
+//! The database stopped, killed, cut off, frozen, slowed down and made read-only under load: it costs time, not truth.
 //!
 //! PostgreSQL alone: SQLite is part of the process, and what happens to it is in the trials kill, power and disk.
 
@@ -16,12 +16,12 @@ use super::{
 use crate::server::Place;
 
 /// Every kind comes once in so many.
-const KINDS: [&str; 6] =
-    ["fast stop", "immediate stop", "server SIGKILL", "backends killed", "read-only", "frozen"];
+const KINDS: [&str; 7] =
+    ["fast stop", "immediate stop", "server SIGKILL", "backends killed", "read-only", "frozen", "slow"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
-    let mut rig = Rig::new("database", "postgres", KINDS.len(), 3_000);
+    let mut rig = Rig::new("database", "postgres", KINDS.len(), 3_500);
     while let Some(round) = rig.next_round() {
         rig.judged(round, &outages(round).await);
     }
@@ -65,6 +65,16 @@ async fn disturb(cluster: &mut Cluster, kind: &str, millis: u64) {
                 // tidy-allow: the server's administrator, not the product
                 cluster.say("SELECT pg_reload_conf()");
                 pause(wait).await;
+            }
+            return;
+        }
+        "slow" => {
+            // It works for a tenth of the time.
+            for _ in 0..10 + millis / 20 {
+                cluster.freeze(true);
+                pause(90).await;
+                cluster.freeze(false);
+                pause(10).await;
             }
             return;
         }

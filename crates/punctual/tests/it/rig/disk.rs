@@ -1,4 +1,4 @@
-//! The disk is full under load: requests are refused with 503, nothing is stored in part, and work goes on by itself.
+//! The disk is full or fails under load: requests are refused with 503, nothing is stored in part, and work goes on by itself.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use punctual_testkit::{
 };
 
 use super::{
-    cluster::Cluster,
+    cluster::{Cluster, Stop},
+    failing_disk::FailingDisk,
     load::Load,
     needs_root,
     scene::{Scene, configure, now, pause},
@@ -21,6 +22,35 @@ use crate::{
 };
 
 const IN_A_ROUND: u64 = 10;
+
+/// A disk to which nothing can be written, in one of two ways.
+struct Trouble {
+    volume: Volume,
+    disk: FailingDisk,
+}
+
+impl Trouble {
+    fn with_room_for(megabytes: u32) -> Self {
+        Self { volume: Volume::limited(megabytes), disk: FailingDisk::new() }
+    }
+
+    /// Full and failing by turns; for so long, and then it is right again. Returns what it was.
+    async fn come(&self, turn: u64, millis: u64) -> &'static str {
+        let is_full = turn.is_multiple_of(2);
+        if is_full {
+            self.volume.fill()
+        } else {
+            self.disk.fail()
+        }
+        pause(millis).await;
+        if is_full {
+            self.volume.empty()
+        } else {
+            self.disk.mend()
+        }
+        if is_full { "disk full" } else { "disk error" }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_sqlite() {
@@ -35,19 +65,22 @@ async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_sqlite() {
 
 async fn on_sqlite(round: Round) -> Outcome {
     let mut chance = Chance::new(round.seed);
-    let volume = Volume::limited(48);
+    let trouble = Trouble::with_room_for(48);
     let mut place = Place::sqlite();
-    place.data = Some(volume.path());
+    place.data = Some(trouble.volume.path());
+    place.environment = trouble.disk.environment(&trouble.volume.path());
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
         pause(200 + chance.below(300)).await;
-        volume.fill();
-        pause(300 + chance.below(700)).await;
-        // Reads and health go on.
-        assert_eq!(server.get("/healthz").await.0, 200);
-        volume.empty();
-        scene.injected("disk full");
+        let comes = trouble.come(scene.faults(), 300 + chance.below(700));
+        // Reads and health go on meanwhile.
+        let (what, (health, _)) = tokio::join!(comes, async {
+            pause(250).await;
+            server.get("/healthz").await
+        });
+        assert_eq!(health, 200);
+        scene.injected(what);
         if server.child.try_wait().unwrap().is_some() {
             server = place.start(&[]);
             scene.load.lead_to(vec![server.address.clone()]);
@@ -65,21 +98,22 @@ async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_postgres() {
     if needs_root() {
         return;
     }
-    let mut rig = Rig::new("disk", "postgres", 1, 200);
+    let mut rig = Rig::new("disk", "postgres", 2, 200);
     while let Some(round) = rig.next_round() {
         let mut chance = Chance::new(round.seed);
-        let volume = Volume::limited(512);
-        let mut cluster = Cluster::start_in(&volume.path(), "").await;
+        let trouble = Trouble::with_room_for(512);
+        let mut cluster = Cluster::start_in(&trouble.volume.path(), "").await;
+        cluster.environment = trouble.disk.environment(&trouble.volume.path());
+        cluster.stop(Stop::Fast);
+        cluster.resume().await;
         let place = Place::sqlite();
         let server = place.try_start_on(&cluster.url(), &[]).unwrap();
         let stored = Stored::at(cluster.url());
         let mut scene = Scene::open(&server, stored, Duration::from_millis(20)).await;
         while scene.faults() < (IN_A_ROUND / 2).min(round.left) {
             pause(200 + chance.below(300)).await;
-            volume.fill();
-            pause(300 + chance.below(2_000)).await;
-            volume.empty();
-            scene.injected("disk full");
+            let what = trouble.come(scene.faults(), 300 + chance.below(2_000)).await;
+            scene.injected(what);
             // The server ends itself when it cannot write its log, and cannot start while there is no room.
             cluster.resume().await;
             scene.recovered(now()).await;
@@ -98,23 +132,23 @@ async fn rig_disk_r15_r23_a_full_disk_at_a_site_refuses_and_recovers() {
     let mut rig = Rig::new("disk", "site", 2, 200);
     while let Some(round) = rig.next_round() {
         let mut chance = Chance::new(round.seed);
-        let volume = Volume::limited(24);
+        let trouble = Trouble::with_room_for(24);
+        let (folder, environment) = (trouble.volume.path(), trouble.disk.environment(&trouble.volume.path()));
         let place = Place::sqlite();
         let server = place.start(&[]);
         let receiver = Receiver::start().await;
         configure(&server, &receiver.url).await;
         let token = make_site(&server, "plant-7").await;
-        let mut agent = Agent::start(&volume.path(), &server.address, &token, &[]);
+        let start = || Agent::start_with(&environment, &folder, &server.address, &token, &[]);
+        let mut agent = start();
         let load = Load::at_site(agent.address.clone());
         let mut scene = Scene::under(load, receiver, Stored::at(place.database_url()));
         while scene.faults() < IN_A_ROUND.min(round.left) {
             pause(200 + chance.below(300)).await;
-            volume.fill();
-            pause(300 + chance.below(500)).await;
-            volume.empty();
-            scene.injected("disk full at a site");
+            let what = trouble.come(scene.faults(), 300 + chance.below(500)).await;
+            scene.injected(&format!("{what} at a site"));
             if agent.child.try_wait().unwrap().is_some() {
-                agent = Agent::start(&volume.path(), &server.address, &token, &[]);
+                agent = start();
                 scene.load.lead_to(vec![agent.address.clone()]);
             }
             scene.recovered(now()).await;

@@ -1,0 +1,187 @@
+//! One address: what went there and what did not, what its owner wants, whether it is suppressed, and what is coming. For whoever
+//! is asked why somebody got a message, or got none.
+
+use askama::Template;
+use axum::{Router, extract::State, http::Uri, routing::get};
+use jiff::Timestamp;
+use punctual_model::{
+    SuppressionReason,
+    delivery_policy::{Preference, hours::written},
+};
+use punctual_store::{
+    notifications::{self, Browse, Next},
+    search::Search,
+    suppressions,
+};
+use punctual_wire::suppressions::read_key;
+
+use super::{
+    operations::{Item, ahead_of},
+    outbox::{self, Row},
+    suppressions::TYPES,
+};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    links,
+    times::When,
+    words::counted,
+};
+
+/// Messages that the page names.
+const SHOWN: usize = 40;
+/// Messages that are searched; the outbox goes on from there.
+const WINDOW: i64 = 20_000;
+/// As long as an address may be.
+const LONGEST: usize = 2_048;
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/recipients", get(show))
+}
+
+/// The page of an address.
+pub fn link(address: &str) -> String {
+    format!("/recipients{}", links::query([("address", address)]))
+}
+
+#[derive(Template)]
+#[template(path = "recipients.html")]
+struct RecipientPage {
+    frame: Frame,
+    address: String,
+    sentence: String,
+    people: Vec<(String, String)>,
+    blocks: Vec<Block>,
+    wants: Option<Wants>,
+    rows: Vec<Row>,
+    /// The list of all of them, where there are or may be more.
+    more: Option<String>,
+    ahead: Vec<Item>,
+    sees_all: bool,
+}
+
+/// Why the address gets nothing over channels of a type.
+struct Block {
+    kind: String,
+    why: String,
+    detail: String,
+    since: When,
+    until: Option<When>,
+    link: String,
+}
+
+/// What its owner wants.
+struct Wants {
+    person: String,
+    link: String,
+    refused: String,
+    channels: String,
+    quiet: String,
+    failover: String,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let address: String = Fields::of_query(&uri).text("address").chars().take(LONGEST).collect();
+    let mut shown = RecipientPage {
+        frame: visit.frame(&app, "Recipient", "/outbox").await?,
+        sentence: "Type a mail address, a phone number or a name of the inbox.".to_owned(),
+        people: Vec::new(),
+        blocks: Vec::new(),
+        wants: None,
+        rows: Vec::new(),
+        more: None,
+        ahead: Vec::new(),
+        sees_all: visit.viewer.sees_all(),
+        address,
+    };
+    if !shown.address.is_empty() {
+        explain(&app, &visit, &mut shown).await?;
+    }
+    page(&shown)
+}
+
+async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<(), Refusal> {
+    let now = Visit::now(app);
+    let (address, reach) = (shown.address.clone(), visit.viewer.by.reach());
+    shown.frame.title = address.clone();
+    let blocked = app.engine.blocked_channels().await?;
+    let browse = Browse { q: Some(address.clone()), limit: SHOWN, window: WINDOW, ..Browse::default() };
+    let mut reader = app.engine.store.read_for_people().await?;
+    let found = notifications::browse(&mut reader.conn(), &reach, &browse).await?;
+    let search = Search { text: &address, reach: &reach, limit: 5 };
+    let people = search.people_exactly(&mut reader.conn()).await?;
+    if visit.viewer.sees_all() {
+        for kind in TYPES {
+            let Ok((kind, address)) = read_key(kind, &address) else { continue };
+            let row = suppressions::get(&mut reader.conn(), &kind, &address).await?;
+            shown.blocks.extend(row.map(|row| block(row, visit, now)));
+        }
+    }
+    drop(reader);
+    if visit.viewer.sees_all() {
+        let row = app.engine.preference_of(&address).await?;
+        shown.wants = row.map(|row| wants(&row.person, &Preference::read(&row.definition)));
+    }
+    for person in &people {
+        shown.ahead.extend(ahead_of(app, visit, &person.id).await?);
+    }
+    shown.people = people
+        .into_iter()
+        .map(|person| (format!("/operations/people/{}", links::encoded(&person.id)), person.title))
+        .collect();
+    let all = || format!("/outbox{}", links::query([("q", address.as_str())]));
+    shown.more = (found.next != Next::End).then(all);
+    shown.rows = found.rows.into_iter().map(|row| outbox::shaped(row, visit, now, &blocked)).collect();
+    shown.sentence = sentence(shown);
+    Ok(())
+}
+
+fn sentence(shown: &RecipientPage) -> String {
+    let count = i64::try_from(shown.rows.len()).unwrap_or(i64::MAX);
+    let mut told = match (count, &shown.more) {
+        (0, Some(_)) => "None of the newest 20,000 messages went there".to_owned(),
+        (0, None) => "No message went there".to_owned(),
+        (_, Some(_)) => format!("{} and perhaps older ones", counted(count, "message", "messages")),
+        (_, None) => counted(count, "message", "messages"),
+    };
+    for block in &shown.blocks {
+        told.push_str(&format!("; gets no {} because {}", block.kind, block.why));
+    }
+    if shown.wants.is_some() {
+        told.push_str("; has said what it wants");
+    }
+    told.push('.');
+    told
+}
+
+fn block(row: suppressions::SuppressionRow, visit: &Visit, now: Timestamp) -> Block {
+    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now);
+    let why =
+        SuppressionReason::parse(&row.reason).map_or("of an unknown reason", SuppressionReason::in_words);
+    Block {
+        why: why.to_owned(),
+        detail: row.detail.unwrap_or_default(),
+        since: at(row.since),
+        until: row.expires_at.map(at),
+        link: format!("/suppressions{}", links::query([("q", row.address.as_str())])),
+        kind: row.channel_type,
+    }
+}
+
+fn wants(person: &str, wants: &Preference) -> Wants {
+    let refused = wants.topics.iter().filter(|(_, topic)| !topic.subscribed).map(|(name, _)| name.as_str());
+    let zone = wants.time_zone.as_deref().unwrap_or("zone not known");
+    Wants {
+        person: person.to_owned(),
+        link: format!("/preferences{}", links::query([("q", person)])),
+        refused: refused.collect::<Vec<_>>().join(", "),
+        channels: wants.channels.as_ref().map_or_else(|| "all".to_owned(), |channels| channels.join(", ")),
+        quiet: wants
+            .quiet_hours
+            .map(|span| format!("{}–{}, {zone}", written(span.from), written(span.to)))
+            .unwrap_or_default(),
+        failover: wants.failover.join(" → "),
+    }
+}

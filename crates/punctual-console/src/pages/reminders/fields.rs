@@ -1,0 +1,280 @@
+//! The form of a reminder setting. Its fields are picked from what a real source has, with its values.
+
+use serde_json::Value;
+
+use super::shape::{KINDS, OTHER, leaves};
+use crate::editor::{Asks, Field, Form, Kind, Part, filter_part};
+
+/// What the fields offer.
+#[derive(Default)]
+pub struct Offered {
+    pub types: Vec<String>,
+    pub units: Vec<(String, String)>,
+    pub channels: Vec<(String, String)>,
+    pub lists: Vec<(String, String)>,
+    pub templates: Vec<String>,
+    /// Sources of the type, to look at: id and name.
+    pub sources: Vec<(String, String)>,
+    /// The state of the one that is looked at.
+    pub state: Value,
+    /// What the texts see, in one line.
+    pub variables: String,
+}
+
+/// Picks a place in the state of the source, by its value.
+struct Picker(Vec<(String, String)>);
+
+impl Picker {
+    fn field(&self, draft: &Value, at: &str, label: &str, none: &str) -> Field {
+        if self.0.is_empty() {
+            return Field::text(at, label)
+                .placeholder("/expiresOn")
+                .hint("No source is known yet: a JSON pointer into its state.");
+        }
+        let mut choices = vec![(String::new(), none.to_owned())];
+        choices.extend(self.0.iter().map(|(pointer, value)| (pointer.clone(), named(pointer, value))));
+        let given = draft.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        if choices.iter().all(|(pointer, _)| pointer != given) {
+            choices.push((given.to_owned(), format!("{given} (not in this source)")));
+        }
+        Field::new(at, label, Kind::Choice(choices))
+    }
+
+    /// The same as paths of a filter.
+    fn asks(&self) -> Asks {
+        if self.0.is_empty() {
+            return Asks::Offer(Vec::new());
+        }
+        let of_state =
+            self.0.iter().filter(|(pointer, _)| !pointer.contains('~')).map(|(pointer, value)| {
+                (format!("state{}", pointer.replace('/', ".")), named(pointer, value))
+            });
+        let own = [("businessUnit", "Business unit"), ("id", "Id of the source")];
+        Asks::Choice(of_state.chain(own.map(|(path, name)| (path.to_owned(), name.to_owned()))).collect())
+    }
+
+    fn value(&self, path: &str) -> Vec<(String, String)> {
+        let pointer = path.strip_prefix("state").map(|rest| rest.replace('.', "/")).unwrap_or_default();
+        let found = self.0.iter().find(|(known, _)| *known == pointer);
+        found.map(|(_, value)| (value.clone(), "as in this source".to_owned())).into_iter().collect()
+    }
+}
+
+/// `expiresOn: 2026-05-14`.
+fn named(pointer: &str, value: &str) -> String {
+    let short: String = value.chars().take(40).collect();
+    format!("{}: {short}", pointer.trim_start_matches('/').replace('/', " › "))
+}
+
+fn owned(words: &[String]) -> Vec<(String, String)> {
+    words.iter().map(|word| (word.clone(), word.clone())).collect()
+}
+
+pub fn form(draft: &Value, offered: &Offered, is_stored: bool) -> Form {
+    let pick = Picker(leaves(&offered.state));
+    Form::of(vec![
+        about(draft, offered, is_stored),
+        date(draft, &pick),
+        recurring(draft, &pick),
+        threshold(draft, &pick, offered),
+        filter_part(draft, "/filter", "Only sources for which", "Field", &pick.asks(), |path| pick.value(path)),
+        recipients(draft, &pick, offered),
+        message(draft, &pick, offered),
+        Part::new(
+            "When not, and how late",
+            vec![
+                Field::new("/delivery/quietHours/from", "Quiet from", Kind::Time),
+                Field::new("/delivery/quietHours/to", "Quiet to", Kind::Time).hint("Local time; what is due within waits for their end."),
+                Field::text("/maxLateness", "Sent at most so late").placeholder("until its local day is over").hint("Such as 1d or 4h."),
+                Field::new("/delivery/priority", "Priority", Kind::priority()),
+                Field::text("/delivery/topic", "Topic"),
+                Field::new("/delivery/failover", "Then over", Kind::Words).hint("Other channels, in their order, with commas between."),
+                Field::new("/immediate", "Also send once when a source is added", Kind::Flag),
+                Field::text("/triggerKey", "Occasion").hint("Part of every key: it stays when the name changes. Made from the name where it is empty."),
+            ],
+        )
+        .folded(),
+    ])
+}
+
+fn about(draft: &Value, offered: &Offered, is_stored: bool) -> Part {
+    let kinds: Vec<(&str, &str)> = KINDS.iter().map(|(kind, _, name)| (*kind, *name)).collect();
+    let mut fields = vec![Field::text("/name", "Name").required()];
+    if is_stored {
+        fields.push(Field::new("/id", "Id", Kind::Fixed));
+        fields.push(Field::new("/sourceType", "Kind of source", Kind::Fixed));
+        fields.push(Field::new("/kind", "Sent", Kind::Fixed));
+    } else {
+        if offered.types.is_empty() {
+            fields.push(Field::text("/sourceType", "Kind of source").required().hint(
+                "Such as document. Nothing was reported yet; what comes with this type is reminded of.",
+            ));
+        } else {
+            let mut types = vec![(String::new(), "choose…".to_owned())];
+            types.extend(owned(&offered.types));
+            types.push((OTHER.to_owned(), "one that is not reported yet…".to_owned()));
+            fields.push(Field::new("/sourceType", "Kind of source", Kind::Choice(types)).required().again());
+            fields.push(Field::text("/otherType", "Its name").only(format!("/sourceType={OTHER}")));
+        }
+        fields.push(Field::new("/kind", "Sent", Kind::choice(&kinds)).decides());
+    }
+    if !offered.sources.is_empty() {
+        fields.push(
+            Field::new("/sample", "Show with", Kind::Choice(offered.sources.clone()))
+                .hint("A source to pick fields from and to preview the message for.")
+                .again(),
+        );
+    }
+    fields.push(
+        Field::text("/businessUnit", "Business unit")
+            .offering(offered.units.clone())
+            .hint("Empty for the sources of all."),
+    );
+    fields.push(Field::new("/active", "It is on", Kind::Flag));
+    let given = draft["kind"].as_str().unwrap_or_default();
+    let part = Part::new("What", fields);
+    match given.is_empty() || KINDS.iter().any(|(kind, _, _)| *kind == given) {
+        true => part,
+        false => part.about("This kind is another program's own; its rule is edited as JSON."),
+    }
+}
+
+fn date(draft: &Value, pick: &Picker) -> Part {
+    Part::new(
+        "When",
+        vec![
+            pick.field(draft, "/date/field", "Date", "choose…").required(),
+            Field::new("/date/sendTime", "At", Kind::Time)
+                .hint("Local time of the source's business unit; 09:00 where it is empty."),
+            Field::new("/date/offsetsDays", "Days before", Kind::Numbers)
+                .required()
+                .hint("With commas between: 30, 7, 1. 0 is the day itself, negative ones are after it."),
+        ],
+    )
+    .only("/kind=dateBased")
+}
+
+fn recurring(draft: &Value, pick: &Picker) -> Part {
+    Part::new(
+        "When",
+        vec![
+            pick.field(draft, "/recurring/field", "Date", "choose…").required(),
+            Field::new("/recurring/every", "Every", Kind::choice(&[("year", "year"), ("month", "month")])),
+            Field::new("/recurring/offsetDays", "Days before each", Kind::Number)
+                .placeholder("0")
+                .hint("Negative ones are after it."),
+            Field::new("/recurring/sendTime", "At", Kind::Time).hint("Local time; 09:00 where it is empty."),
+        ],
+    )
+    .only("/kind=recurring")
+}
+
+fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
+    let how = |words: &str| format!("/threshold/metric/how={words}");
+    let ops = [(">=", "is at least"), (">", "is more than"), ("<=", "is at most"), ("<", "is less than")];
+    let firing = [
+        ("FalseToTrue", "whenever it is reached"),
+        ("OncePerDay", "once a day"),
+        ("OncePerThreshold", "once for this value"),
+        ("OncePerSource", "once for a source"),
+    ];
+    let metrics = [
+        ("field", "a field of the source"),
+        ("share", "one field divided by another"),
+        ("count", "how many other sources name it"),
+        ("sum", "a field of those, summed up"),
+    ];
+    let types = offered.types.clone();
+    let other = filter_part(
+        draft,
+        "/threshold/metric/where",
+        "Only those of them for which",
+        "Field",
+        &Asks::Offer(Vec::new()),
+        |_| Vec::new(),
+    );
+    Part::new(
+        "When",
+        vec![
+            Field::new("/threshold/metric/how", "Measure", Kind::choice(&metrics)).decides(),
+            pick.field(draft, "/threshold/metric/field", "Field", "choose…").only(how("field|share|")),
+            pick.field(draft, "/threshold/metric/other", "Divided by", "choose…").only(how("share")),
+            Field::text("/threshold/metric/sourceType", "Kind of those that are counted")
+                .offering(owned(&types))
+                .only(how("count|sum")),
+            Field::text("/threshold/metric/parentField", "Their field that names it")
+                .placeholder("/classId")
+                .only(how("count|sum")),
+            Field::text("/threshold/metric/sumField", "Their field that is summed up")
+                .placeholder("/amount")
+                .only(how("sum")),
+            Field::new("/threshold/op", "It", Kind::choice(&ops)),
+            Field::new("/threshold/value", "Value", Kind::Decimal).required(),
+            Field::new("/threshold/firingPolicy", "Sent", Kind::choice(&firing)),
+            Field::text("/threshold/scope", "Scope").placeholder("all"),
+        ],
+    )
+    .with_part(other.folded().only(how("count|sum")))
+    .only("/kind=threshold")
+}
+
+fn recipients(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
+    let how = |word: &str| format!("/recipients/how={word}");
+    let ways = [
+        ("field", "an address in the source"),
+        ("addresses", "these addresses"),
+        ("list", "a list"),
+        ("lookup", "an address in another source that it names"),
+    ];
+    Part::new(
+        "To whom",
+        vec![
+            Field::new("/recipients/how", "Recipients", Kind::choice(&ways)).decides(),
+            pick.field(draft, "/recipients/field", "Address", "choose…").only(how("field")),
+            Field::new("/recipients/addresses", "Addresses", Kind::List)
+                .hint("One a line.")
+                .only(how("addresses")),
+            Field::text("/recipients/list", "List").offering(offered.lists.clone()).only(how("list")),
+            Field::text("/recipients/lookup/sourceType", "Kind of the other source")
+                .offering(owned(&offered.types))
+                .only(how("lookup")),
+            pick.field(draft, "/recipients/lookup/idField", "Its id is in", "choose…").only(how("lookup")),
+            Field::text("/recipients/lookup/field", "Its address is in")
+                .placeholder("/email")
+                .only(how("lookup")),
+            Field::text("/delivery/channel", "Channel")
+                .placeholder("of the list, or email:default")
+                .offering(offered.channels.clone()),
+        ],
+    )
+}
+
+fn message(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
+    let mut templates = vec![(String::new(), "the text below".to_owned())];
+    templates.extend(owned(&offered.templates));
+    let given = draft.pointer("/delivery/template").and_then(Value::as_str).unwrap_or_default();
+    if templates.iter().all(|(name, _)| name != given) {
+        templates.push((given.to_owned(), format!("{given} (not there yet)")));
+    }
+    let own = "/delivery/template=";
+    Part::new(
+        "Message",
+        vec![
+            Field::new("/delivery/template", "Says", Kind::Choice(templates)).decides(),
+            Field::text("/delivery/locale", "Language").placeholder("en"),
+            pick.field(draft, "/delivery/localeField", "Language from", "the language above"),
+            Field::text("/delivery/subject", "Subject")
+                .placeholder("the name above")
+                .wide()
+                .prose()
+                .only(own),
+            Field::new("/delivery/body", "Text", Kind::Area)
+                .hint(offered.variables.clone())
+                .prose()
+                .only(own),
+            Field::new("/delivery/html", "HTML", Kind::Area)
+                .hint("Optional; mail shows it in place of the text.")
+                .only(own),
+        ],
+    )
+}

@@ -1,0 +1,130 @@
+//! What is stored about a person, as one document: what somebody gets who asks for it.
+
+use punctual_boxed::boxed;
+use punctual_model::Reach;
+use punctual_store::{attempts, notifications};
+use serde_json::{Map, Value, json};
+
+use super::{Findings, Person, moment};
+use crate::{Actor, CommandError, Engine};
+
+/// Rows of each kind in one document. Who has more is found again with the part that is missing said.
+const MOST: usize = 10_000;
+/// Messages that are read together.
+const AT_ONCE: usize = 500;
+
+/// A document of what is stored about a person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersonalData {
+    /// Kind to its rows.
+    pub data: Map<String, Value>,
+    /// Kinds of which there is more than the document has.
+    pub cut: Vec<String>,
+}
+
+impl PersonalData {
+    fn put(&mut self, kind: &str, rows: Vec<Value>, all: usize) {
+        if all > rows.len() {
+            self.cut.push(kind.to_owned());
+        }
+        if !rows.is_empty() {
+            self.data.insert(kind.to_owned(), Value::Array(rows));
+        }
+    }
+
+    fn take<T>(&mut self, kind: &str, rows: &[T], shape: impl Fn(&T) -> Value) {
+        self.put(kind, rows.iter().take(MOST).map(shape).collect(), rows.len());
+    }
+}
+
+/// JSON where a text is JSON, else the text.
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+impl Engine {
+    /// What is stored about a person and within reach of whoever asks.
+    #[boxed]
+    pub async fn export_person(&self, by: &Actor, person: &Person) -> Result<PersonalData, CommandError> {
+        let reach = by.reach();
+        let found = self.find_person(&reach, person).await?;
+        let mut document = PersonalData { data: Map::new(), cut: Vec::new() };
+        let messages = self.sent(&reach, &found).await?;
+        document.put("notifications", messages, found.notifications.len());
+        document.take("messages", &found.messages, |one| {
+            json!({ "id": one.row.id, "subject": one.row.subject, "body": one.row.body, "html": one.row.html,
+                "context": one.row.context.as_deref().map(read), "sendAt": moment(one.row.send_at).to_string() })
+        });
+        document.take("surveys", &found.instances, |one| {
+            json!({ "id": one.public_id, "survey": one.survey_id, "status": one.status,
+                "recipient": one.recipient_address, "customerRef": one.customer_ref,
+                "metadata": read(&one.metadata), "triggeredAt": moment(one.triggered_at).to_string() })
+        });
+        document.take("answers", &found.responses, |one| {
+            json!({ "answers": read(&one.answers), "completedAt": moment(one.completed_at).to_string() })
+        });
+        document.take(
+            "sources",
+            &found.sources,
+            |one| json!({ "type": one.source_type, "id": one.source_id, "state": read(&one.state) }),
+        );
+        document.take(
+            "work",
+            &found.work,
+            |one| json!({ "id": one.id, "key": one.key, "input": read(&one.input) }),
+        );
+        document.take("people", &found.people, |one| {
+            json!({ "id": one.id, "name": one.name, "email": one.email, "addresses": read(&one.addresses) })
+        });
+        document.take(
+            "preferences",
+            &found.preferences,
+            |one| json!({ "person": one.person, "preference": read(&one.definition) }),
+        );
+        document.take(
+            "suppressions",
+            &found.suppressions,
+            |one| json!({ "channelType": one.channel_type, "address": one.address }),
+        );
+        document.take(
+            "definitions",
+            &found.definitions,
+            |(kind, row)| json!({ "kind": format!("{kind:?}").to_lowercase(), "id": row.id }),
+        );
+        if let Some(user) = &found.user {
+            document.data.insert("user".to_owned(), json!({ "email": user.email, "name": user.name }));
+        }
+        Ok(document)
+    }
+
+    /// The messages to a person, with the attempts for them alone.
+    async fn sent(&self, reach: &Reach, found: &Findings) -> Result<Vec<Value>, CommandError> {
+        let mut reader = self.store.read().await?;
+        let mut rows = Vec::new();
+        let most = found.notifications.len().min(MOST);
+        for some in found.notifications[..most].chunks(AT_ONCE) {
+            let ids = some.iter().map(|one| one.row.id.clone()).collect();
+            let messages = notifications::by_ids(&mut reader.conn(), reach, ids).await?;
+            let seqs = some.iter().filter(|one| one.attempts > 0).map(|one| one.row.seq).collect();
+            let mut attempts = attempts::of(&mut reader.conn(), seqs).await?;
+            attempts.retain(|attempt| found.names.has(&attempt.target));
+            for message in messages {
+                let attempts: Vec<Value> = attempts
+                    .iter()
+                    .filter(|attempt| attempt.notification_seq == message.seq)
+                    .map(|attempt| {
+                        json!({ "target": attempt.target, "channel": attempt.channel,
+                            "at": moment(attempt.started_at).to_string(), "outcome": attempt.outcome })
+                    })
+                    .collect();
+                rows.push(json!({
+                    "id": message.id.to_string(), "status": message.status.as_str(), "channel": message.channel.as_str(),
+                    "list": message.list_name, "subject": message.subject, "body": message.body, "html": message.html,
+                    "context": message.context.map(|context| read(context.as_str())),
+                    "createdAt": message.created_at.to_string(), "attempts": attempts,
+                }));
+            }
+        }
+        Ok(rows)
+    }
+}

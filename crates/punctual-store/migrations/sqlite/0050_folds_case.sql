@@ -1,0 +1,1 @@
+-- SQLite's own comparison knows ASCII alone; the store registers functions in its place (ilike, folded).

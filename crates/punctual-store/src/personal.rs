@@ -1,0 +1,38 @@
+//! What is stored about a person: where their addresses occur, what is removed when they are erased, and the record of it.
+//!
+//! Addresses of attempts have no index: it would cost each attempt about 11 µs on SQLite. Instead a pass behind the pipeline
+//! writes short hashes of many rows in one piece (`index`), and what it has not reached yet is read row by row (`walk`). A
+//! number from the index is a hint: the row is read, with the reach of whoever asks, and compared.
+
+mod definitions;
+mod deliveries;
+mod index;
+mod people;
+mod records;
+mod rows;
+mod walk;
+
+pub use definitions::{DefinitionKind, DefinitionRow, definitions_with, rewrite_definition};
+pub use deliveries::{
+    FoundNotification, Received, Rewrite, erase_attempts, erase_digests, erase_receipts, erase_skipped,
+    erase_survey_attempts, found_notifications, live_attempted, received, release_files,
+    rewrite_notifications, withdraw_erased,
+};
+pub use index::{
+    BUCKETS, IndexRow, PartRow, advance, bucket, forget_piece, part, pieces_of, put_piece, replace_piece, see,
+};
+pub use people::{
+    FoundPerson, SuppressedAt, blank_person, count_digests, count_inbox, delete_days, delete_inbox,
+    found_people, suppressions_of,
+};
+pub use records::{
+    ErasureRow, by_id as erasure, insert as insert_erasure, page as erasures, settle as settle_erasure,
+};
+pub use rows::{
+    FoundInstance, FoundResponse, FoundSource, FoundWork, audit_entries, blank_events, blank_instances,
+    blank_messages, blank_responses, blank_work, event_notifications, events_of, found_instances,
+    found_sources, found_work, responses_of, rewrite_source, unerased_among,
+};
+pub use walk::{Occurrence, Part, Place, WalkPage, addresses_in, greatest, least, walk};
+
+crate::db::statements![; definitions, deliveries, index, people, records, rows, walk];

@@ -1,0 +1,75 @@
+//! The record of erasures: how much was found and erased, by whom and when. Whom it was about is a salted hash.
+
+use jiff::Timestamp;
+use punctual_boxed::{Record, SetRow, boxed};
+
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+
+/// An erasure.
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
+pub struct ErasureRow {
+    pub id: String,
+    /// `planned`, `done` or `incomplete`.
+    pub status: String,
+    pub requested_by: String,
+    /// The units that it is limited to, a JSON array.
+    pub units: Option<String>,
+    pub salt: String,
+    pub subject_hash: String,
+    /// How many rows of each kind were found, a JSON array.
+    pub found: String,
+    /// How many were erased, and what is left.
+    pub erased: Option<String>,
+    pub signature: Option<String>,
+    pub created_at: i64,
+    pub done_at: Option<i64>,
+}
+
+const INSERT: Sql =
+    sql!("erasures.insert", each ErasureRow, after 0, "INSERT INTO erasures ({names}) {values {*}}");
+
+#[boxed]
+pub async fn insert(conn: &mut Conn<'_>, row: &ErasureRow) -> Result<()> {
+    conn.execute(&INSERT, with_rows(args![], std::slice::from_ref(row))).await?;
+    Ok(())
+}
+
+const SETTLE: Sql = sql!(
+    "erasures.settle",
+    "UPDATE erasures SET status = $2, erased = $3, signature = $4, done_at = $5 WHERE id = $1",
+);
+
+/// Writes what an erasure did.
+#[boxed]
+pub async fn settle(
+    conn: &mut Conn<'_>,
+    id: &str,
+    status: &str,
+    erased: &str,
+    signature: &str,
+    now: Timestamp,
+) -> Result<()> {
+    conn.execute(&SETTLE, args![id, status, erased, signature, now]).await?;
+    Ok(())
+}
+
+const BY_ID: Sql = sql!("erasures.by_id", as ErasureRow, "SELECT {columns} FROM erasures WHERE id = $1");
+
+#[boxed]
+pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<ErasureRow>> {
+    conn.fetch_optional(&BY_ID, args![id]).await
+}
+
+// There are few: each is asked for by a person.
+const PAGE: Sql = sql!(
+    "erasures.page", as ErasureRow,
+    "SELECT {columns} FROM erasures WHERE status <> 'planned' ORDER BY created_at DESC, id LIMIT $1",
+);
+
+/// The newest that were carried out.
+#[boxed]
+pub async fn page(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<ErasureRow>> {
+    conn.fetch_all(&PAGE, args![limit]).await
+}
+
+crate::db::statements![INSERT, SETTLE, BY_ID, PAGE];

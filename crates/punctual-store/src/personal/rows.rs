@@ -1,0 +1,315 @@
+//! Work, messages, surveys, events, sources and audit entries that are about a person.
+
+use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
+
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+
+/// A row of work that may name a person.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundWork {
+    pub id: i64,
+    pub key: String,
+    pub kind: String,
+    pub status: String,
+    pub input: String,
+    pub trace_blob: Option<String>,
+    pub business_unit: Option<String>,
+}
+
+const WORK: Sql = sql!(
+    "personal.found_work", as FoundWork,
+    "SELECT {columns} FROM work WHERE id IN ({ints $1}) AND {reach $2 business_unit} ORDER BY id",
+);
+
+/// Those of these rows that are within reach.
+#[boxed]
+pub async fn found_work(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<i64>) -> Result<Vec<FoundWork>> {
+    conn.fetch_all(&WORK, args![ids, reach]).await
+}
+
+#[derive(SetRow)]
+struct NewText<'a> {
+    wanted: i64,
+    text: &'a str,
+}
+
+// A row that is being decided keeps its input: the next run finds it.
+const BLANK_WORK: Sql = sql!(
+    "personal.blank_work", each NewText<'_>, after 0,
+    "UPDATE work SET input = {.text}, trace_blob = NULL {from rows}
+     WHERE work.id = {.wanted} AND work.status <> 'processing'",
+);
+
+/// Writes inputs without the person, and takes the traces away.
+#[boxed]
+pub async fn blank_work(conn: &mut Conn<'_>, inputs: &[(i64, String)]) -> Result<u64> {
+    let rows: Vec<NewText<'_>> =
+        inputs.iter().map(|(wanted, text)| NewText { wanted: *wanted, text }).collect();
+    conn.execute(&BLANK_WORK, with_rows(args![], &rows)).await
+}
+
+#[derive(SetRow)]
+struct Shorter<'a> {
+    wanted: &'a str,
+    targets: &'a str,
+}
+
+const BLANK_MESSAGES: Sql = sql!(
+    "personal.blank_messages",
+    "UPDATE messages
+     SET targets = '[]', subject = '', body = '', html = NULL, context = NULL, type_data = NULL, attachments = NULL,
+         envelope = NULL
+     WHERE id IN ({texts $1})",
+);
+const SHORTEN_MESSAGES: Sql = sql!(
+    "personal.shorten_messages", each Shorter<'_>, after 0,
+    "UPDATE messages SET targets = {.targets} {from rows} WHERE messages.id = {.wanted}",
+);
+
+/// Takes the text out of messages to the person alone, and the person out of those to several.
+#[boxed]
+pub async fn blank_messages(
+    conn: &mut Conn<'_>,
+    blank: Vec<String>,
+    shorter: &[(String, String)],
+) -> Result<()> {
+    if !blank.is_empty() {
+        conn.execute(&BLANK_MESSAGES, args![blank]).await?;
+    }
+    if !shorter.is_empty() {
+        let rows: Vec<Shorter<'_>> =
+            shorter.iter().map(|(wanted, targets)| Shorter { wanted, targets }).collect();
+        conn.execute(&SHORTEN_MESSAGES, with_rows(args![], &rows)).await?;
+    }
+    Ok(())
+}
+
+/// A survey that was offered to a person.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundInstance {
+    pub id: i64,
+    pub public_id: String,
+    pub survey_id: i64,
+    pub status: String,
+    pub recipient_address: String,
+    pub customer_ref: Option<String>,
+    pub metadata: String,
+    pub triggered_at: i64,
+    pub business_unit: Option<String>,
+}
+
+const INSTANCES: Sql = sql!(
+    "personal.found_instances", as FoundInstance,
+    "SELECT {columns} FROM survey_instances WHERE id IN ({ints $1}) AND {reach $2 business_unit} ORDER BY id",
+);
+
+/// Those of these instances that are within reach.
+#[boxed]
+pub async fn found_instances(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    ids: Vec<i64>,
+) -> Result<Vec<FoundInstance>> {
+    conn.fetch_all(&INSTANCES, args![ids, reach]).await
+}
+
+// One that may still be answered ends with it: whatever is planned for it finds it deleted.
+const BLANK_INSTANCES: Sql = sql!(
+    "personal.blank_instances",
+    "UPDATE survey_instances
+     SET recipient_address = '', customer_ref = NULL, metadata = '{}',
+         deleted = (deleted OR status = 'pending' OR status = 'sent' OR status = 'opened')
+     WHERE id IN ({ints $1})",
+);
+
+#[boxed]
+pub async fn blank_instances(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<u64> {
+    conn.execute(&BLANK_INSTANCES, args![ids]).await
+}
+
+/// An answer to a survey.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundResponse {
+    pub id: i64,
+    pub instance_id: i64,
+    pub answers: String,
+    pub completed_at: i64,
+}
+
+const RESPONSES: Sql = sql!(
+    "personal.responses", as FoundResponse,
+    "SELECT {columns} FROM survey_responses WHERE instance_id IN ({ints $1}) ORDER BY id",
+);
+
+/// The answers of these instances.
+#[boxed]
+pub async fn responses_of(conn: &mut Conn<'_>, instances: Vec<i64>) -> Result<Vec<FoundResponse>> {
+    conn.fetch_all(&RESPONSES, args![instances]).await
+}
+
+const BLANK_RESPONSES: Sql = sql!(
+    "personal.blank_responses",
+    "UPDATE survey_responses SET answers = '{}', agent_id = NULL WHERE id IN ({ints $1})",
+);
+const DELETE_ANSWERS: Sql =
+    sql!("personal.delete_answers", "DELETE FROM survey_answers WHERE response_id IN ({ints $1})");
+
+/// Empties answers; that there was one stays.
+#[boxed]
+pub async fn blank_responses(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<u64> {
+    conn.execute(&DELETE_ANSWERS, args![ids.clone()]).await?;
+    conn.execute(&BLANK_RESPONSES, args![ids]).await
+}
+
+#[derive(Record)]
+struct Number {
+    id: i64,
+}
+
+const EVENTS: Sql = sql!(
+    "personal.events",
+    "SELECT id FROM outbox_events WHERE instance_public_id IN ({texts $1}) ORDER BY id",
+);
+
+/// Events that were published about these instances.
+#[boxed]
+pub async fn events_of(conn: &mut Conn<'_>, public_ids: Vec<String>) -> Result<Vec<i64>> {
+    let rows: Vec<Number> = conn.fetch_all(&EVENTS, args![public_ids]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+const EVENT_NOTIFICATIONS: Sql = sql!(
+    "personal.event_notifications",
+    "SELECT n.seq AS id FROM outbox_deliveries AS d JOIN notifications AS n ON n.id = d.notification_id
+     WHERE d.event_id IN ({ints $1})",
+);
+
+/// The messages that carry these events to subscribers.
+#[boxed]
+pub async fn event_notifications(conn: &mut Conn<'_>, events: Vec<i64>) -> Result<Vec<i64>> {
+    let rows: Vec<Number> = conn.fetch_all(&EVENT_NOTIFICATIONS, args![events]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+const BLANK_EVENTS: Sql =
+    sql!("personal.blank_events", "UPDATE outbox_events SET payload = '{}' WHERE id IN ({ints $1})");
+const BLANK_EVENT_TEXTS: Sql = sql!(
+    "personal.blank_event_texts",
+    "UPDATE notifications SET body = '{}', context = NULL, version = version + 1
+     WHERE seq IN ({ints $1}) AND lease_expires_at IS NULL",
+);
+
+/// Empties events and the messages that carry them.
+#[boxed]
+pub async fn blank_events(conn: &mut Conn<'_>, events: Vec<i64>, messages: Vec<i64>) -> Result<u64> {
+    conn.execute(&BLANK_EVENT_TEXTS, args![messages]).await?;
+    conn.execute(&BLANK_EVENTS, args![events]).await
+}
+
+/// A source whose state may name a person.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundSource {
+    pub source_type: String,
+    pub source_id: String,
+    pub state: String,
+    pub business_unit: Option<String>,
+}
+
+// Relies on sources_changed.
+const SOURCES: Sql = sql!(
+    "personal.found_sources", as FoundSource,
+    "SELECT {columns} FROM sources WHERE updated_at IN ({ints $1}) AND {reach $2 business_unit}
+     ORDER BY source_type, source_id",
+);
+
+/// Sources that were last changed at these moments and are within reach.
+#[boxed]
+pub async fn found_sources(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    moments: Vec<i64>,
+) -> Result<Vec<FoundSource>> {
+    conn.fetch_all(&SOURCES, args![moments, reach]).await
+}
+
+const REWRITE_SOURCE: Sql = sql!(
+    "personal.rewrite_source",
+    "UPDATE sources SET state = $3, version = version + 1 WHERE source_type = $1 AND source_id = $2",
+);
+
+/// Writes the state of a source without the person. The moment of its last change stays.
+#[boxed]
+pub async fn rewrite_source(
+    conn: &mut Conn<'_>,
+    source_type: &str,
+    source_id: &str,
+    state: &str,
+) -> Result<()> {
+    conn.execute(&REWRITE_SOURCE, args![source_type, source_id, state]).await?;
+    Ok(())
+}
+
+#[derive(Record)]
+struct Count {
+    count: i64,
+}
+
+const AUDIT_ENTRIES: Sql = sql!(
+    "personal.audit_entries",
+    "SELECT COUNT(*) AS count FROM audit
+     WHERE subject_kind = $1 AND subject_id IN ({texts $2}) AND ($3 OR reason IS NOT NULL OR data IS NOT NULL)",
+);
+
+/// How many entries about these subjects have something to erase; with `with_subject` the id of the subject counts, too.
+#[boxed]
+pub async fn audit_entries(
+    conn: &mut Conn<'_>,
+    subject_kind: &str,
+    subject_ids: Vec<String>,
+    with_subject: bool,
+) -> Result<i64> {
+    let row: Count = conn.fetch_one(&AUDIT_ENTRIES, args![subject_kind, subject_ids, with_subject]).await?;
+    Ok(row.count)
+}
+
+const UNERASED: Sql = sql!(
+    "personal.unerased",
+    "SELECT id FROM audit
+     WHERE subject_kind = $1 AND subject_id IN ({texts $2}) AND ($3 OR reason IS NOT NULL OR data IS NOT NULL)
+     ORDER BY id LIMIT $4",
+);
+
+/// Such entries by number, the oldest first.
+#[boxed]
+pub async fn unerased_among(
+    conn: &mut Conn<'_>,
+    subject_kind: &str,
+    subject_ids: Vec<String>,
+    with_subject: bool,
+    limit: i64,
+) -> Result<Vec<i64>> {
+    let bound = args![subject_kind, subject_ids, with_subject, limit];
+    let rows: Vec<Number> = conn.fetch_all(&UNERASED, bound).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+crate::db::statements![
+    WORK,
+    BLANK_WORK,
+    BLANK_MESSAGES,
+    SHORTEN_MESSAGES,
+    INSTANCES,
+    BLANK_INSTANCES,
+    RESPONSES,
+    BLANK_RESPONSES,
+    DELETE_ANSWERS,
+    EVENTS,
+    EVENT_NOTIFICATIONS,
+    BLANK_EVENTS,
+    BLANK_EVENT_TEXTS,
+    SOURCES,
+    REWRITE_SOURCE,
+    AUDIT_ENTRIES,
+    UNERASED
+];
