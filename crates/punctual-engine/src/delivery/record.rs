@@ -87,18 +87,28 @@ pub(super) struct Window {
     pub(super) probe_results: ProbeResults,
     /// When each call ended.
     pub(super) ended: Vec<Timestamp>,
+    /// No intent of it is older, however often it takes to write them.
+    pub(super) made_at: Timestamp,
 }
 
 /// What was written.
-#[derive(Default)]
 pub(super) struct Written {
     pub(super) report: DeliveryReport,
+    /// The intents are of this time or later.
+    pub(super) intended_at: Timestamp,
     /// Notifications with new intents, and how many.
     pub(super) intended: Vec<(i64, usize)>,
     /// Of these, the ones whose claim is still ours: their calls may start.
     pub(super) held: HashSet<i64>,
     /// Notifications that could not be written with the others, and are parked.
     pub(super) failed: Vec<i64>,
+}
+
+impl Written {
+    fn nothing(intended_at: Timestamp) -> Self {
+        let report = DeliveryReport::default();
+        Self { report, intended_at, intended: Vec::new(), held: HashSet::new(), failed: Vec::new() }
+    }
 }
 
 impl Engine {
@@ -164,7 +174,7 @@ impl Engine {
             concerns_channel &= written.is_err();
             pieces.worked(parts, written)?;
         }
-        let mut all = Written::default();
+        let mut all = Written::nothing(window.made_at);
         for written in pieces.done {
             all.report.add(&written.report);
             all.held.extend(written.held);
@@ -215,7 +225,7 @@ impl Engine {
         }
         let next = parts.iter().filter(|part| !part.intend.is_empty());
         let intended = next.map(|part| (part.item.row.seq, part.intend.len())).collect();
-        Ok(Written { report, intended, held, failed: Vec::new() })
+        Ok(Written { report, intended, held, ..Written::nothing(window.made_at) })
     }
 
     /// Keeps what receipts will ask for, and suppresses addresses that are of no use any more.

@@ -131,7 +131,7 @@ impl Engine {
         };
         match self.templates_of(&items).await {
             Ok(templates) => {
-                sender.prepare(items, templates).await;
+                sender.prepare(items, templates, claimed_at).await;
                 sender.run().await
             }
             // Nothing was called: any node may go on at once.
@@ -155,7 +155,7 @@ impl Engine {
 
 impl Sender<'_> {
     /// Makes the texts and reads the files; what cannot be made is ended at once.
-    async fn prepare(&mut self, items: Vec<ToSend>, mut templates: Templates) {
+    async fn prepare(&mut self, items: Vec<ToSend>, mut templates: Templates, claimed_at: Timestamp) {
         let now = self.engine.clock.now();
         let mut ready = Vec::with_capacity(items.len());
         for item in items {
@@ -194,7 +194,7 @@ impl Sender<'_> {
             }
         }
         for (seq, intended) in ready {
-            self.start(seq, 0, intended);
+            self.start(seq, 0, intended, claimed_at);
         }
     }
 
@@ -307,9 +307,11 @@ impl Sender<'_> {
         self.reservation.until().is_some_and(|until| self.engine.clock.now() >= until)
     }
 
-    /// Starts the calls of targets whose intents are on disk, or leaves their intents to be taken back.
-    fn start(&mut self, seq: i64, from: usize, count: usize) {
+    /// Starts the calls of targets whose intents are on disk, or leaves their intents to be taken back. An intent is good
+    /// for one lease, whether or not the claim was renewed since: it says that a call is about to start.
+    fn start(&mut self, seq: i64, from: usize, count: usize, intended_at: Timestamp) {
         let may_start = self.may_start();
+        let not_after = later(intended_at, self.engine.lease_for(Some(&self.channel)));
         let Some(one) = self.items.get_mut(&seq) else { return };
         let may_start = may_start && !one.is_over;
         let to = (from + count).min(one.item.targets.len());
@@ -322,7 +324,8 @@ impl Sender<'_> {
             let (engine, channel) = (self.engine.clone(), self.channel.clone());
             let (item, content) = (one.item.clone(), one.content.clone());
             let trace = one.trace.context().filter(|_| one.started < CALLS_TRACED);
-            let call = call::Call { channel, item, content, target: target.clone(), permit, trace };
+            let call =
+                call::Call { channel, item, content, target: target.clone(), permit, not_after, trace };
             self.calls.push(Box::pin(engine.call(call, self.trust.clone())));
             one.started += 1;
         }
@@ -382,7 +385,7 @@ impl Sender<'_> {
         }
         let answers = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
         let probe_results = self.engine.probe_results(&self.channel, answers, now);
-        Some(Window { parts: parts.into_values().collect(), probe_results, ended })
+        Some(Window { parts: parts.into_values().collect(), probe_results, ended, made_at: now })
     }
 
     /// One target of each notification in turn, for as many calls as there are permits.
@@ -426,7 +429,7 @@ impl Sender<'_> {
             one.being_intended = 0;
             if written.held.contains(&seq) {
                 let from = one.intended - count;
-                self.start(seq, from, count);
+                self.start(seq, from, count, written.intended_at);
             } else {
                 // Their intents were not written.
                 one.intended -= count;

@@ -8,7 +8,8 @@ use std::sync::{
 use jiff::SignedDuration;
 use punctual_model::{Clock, SendOutcome};
 use punctual_testkit::{
-    Database, Gated, Scripted, Seeded, TestBed, channel::delivered, history::Receiver, on_both, scale, signal,
+    Database, Gated, Scripted, Seeded, TestBed, TestBedBuilder, channel::delivered, history::Receiver,
+    on_both, run, scale, signal,
 };
 use serde_json::json;
 
@@ -340,6 +341,68 @@ async fn r08_a_call_that_was_chosen_in_time_and_starts_too_late_is_not_made(bed:
     assert_eq!(called, targets, "each once");
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 0));
+}
+
+/// On SQLite alone: there the next commit is known to be that of the intent. It is not acknowledged, and what follows takes
+/// longer than a lease. The claim is renewed all the while, so that nobody else takes the message, and the call is
+/// intended anew.
+#[test]
+fn r08_an_intent_is_good_for_one_lease_however_often_the_claim_is_renewed() {
+    run(TestBedBuilder::new(Database::Sqlite), an_old_intent);
+}
+
+async fn an_old_intent(bed: TestBed) {
+    let (gate, adapter) = Gated::new("lossy");
+    let bed = bed.with(|bed| bed.adapter(adapter.permits(4)));
+    let running = bed.engine.run();
+    let (id, targets) = to_many(&bed, 6).await;
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        calls.push(gate.arrived().await);
+    }
+    let leased_until = async || bed.notification(&id).await.lease_expires_at.unwrap().as_microsecond();
+    let lease = leased_until().await - bed.now().as_microsecond();
+    // Waits until the last renewal is no older than this.
+    let renewed = async |age: i64| {
+        signal("a renewal", async {
+            while bed.now().as_microsecond() + lease - leased_until().await > age {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    };
+    // With the answer of the first call the intent of the fourth is committed, and the commit seems to have failed. What
+    // looks for it then fails until the end of the outage.
+    bed.wait(1);
+    bed.faults.fail("commit", true, 1);
+    bed.faults.fail_every("attempts.of", false, 1);
+    gate.let_go(1);
+    renewed(0).await;
+    for _ in 0..=lease / 5_000_000 {
+        bed.wait(5);
+        renewed(30_000_000).await;
+    }
+    bed.faults.heal();
+    gate.let_go(100);
+    bed.wait(5);
+    signal("the delivery", async {
+        while bed.notification(&id).await.status.as_str() != "delivered" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    running.stop().await;
+    for _ in 3..targets.len() {
+        calls.push(gate.arrived().await);
+    }
+    assert!(gate.nobody_else_arrived().await, "each once");
+    let attempts = bed.attempts(&id).await;
+    for call in calls {
+        let started_at = call.at.as_microsecond();
+        let own = attempts.iter().filter(|one| one.target == call.address).map(|one| one.started_at);
+        let age = own.map(|intended_at| started_at - intended_at).filter(|age| *age >= 0).min().unwrap();
+        assert!(age < lease, "{} was called {age} µs after its intent", call.address);
+    }
 }
 
 /// Answers that cannot be written for a while are written in the end, and nothing is sent again.

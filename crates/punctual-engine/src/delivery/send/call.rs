@@ -24,13 +24,15 @@ pub(super) struct Call {
     pub(super) content: Arc<Content>,
     pub(super) target: String,
     pub(super) permit: Permit,
+    /// The end of what its intent is good for.
+    pub(super) not_after: Timestamp,
     pub(super) trace: Option<TraceParent>,
 }
 
 /// What became of it.
 pub(super) enum Called {
     Answered(Answer),
-    /// The lease had ended in the meantime: nothing left this process.
+    /// The lease or its intent had run out in the meantime: nothing left this process.
     NotStarted {
         target: String,
     },
@@ -45,9 +47,9 @@ impl Engine {
 
     /// One call to the outside. A channel that panics or forgets its own time limit harms only this target.
     pub(super) async fn call(self, call: Call, trust: Arc<Trust>) -> (i64, Called) {
-        let Call { channel, item, content, target, permit, trace } = call;
+        let Call { channel, item, content, target, permit, not_after, trace } = call;
         let now = self.clock.now();
-        if !trust.holds(now) {
+        if now >= not_after || !trust.holds(now) {
             return (item.row.seq, Called::NotStarted { target });
         }
         let limit = channel.channel.timeout() * 2;
