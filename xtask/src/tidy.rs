@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::names::Names;
 use crate::source::{Literal, Source};
-use crate::{docs, reach, run};
+use crate::{docs, reach, run, words};
 
 const ALLOW: &str = "tidy-allow:";
 /// Beyond this a file probably has two subjects.
@@ -54,7 +55,7 @@ pub fn run() -> Result<u8> {
     let root = run::root();
     let mut files = Vec::new();
     for folder in ["crates", "xtask"] {
-        collect(&root.join(folder), &mut files)?;
+        collect(&root.join(folder), "rs", &mut files)?;
     }
     files.sort();
     let (mut found, mut sources) = (0, Vec::with_capacity(files.len()));
@@ -70,13 +71,27 @@ pub fn run() -> Result<u8> {
         if path.contains("/src/") && lines > LONG_FILE {
             eprintln!("{path}: warning: {lines} lines; are there two subjects in it?");
         }
-        sources.push((path.into_owned(), Source::parse(&text)));
+        let source = Source::parse(&text);
+        for (line, says) in words::in_source(&path, &source) {
+            eprintln!("{path}:{line}: {says}");
+            found += 1;
+        }
+        sources.push((path.into_owned(), source));
+    }
+    for file in pages(&root)? {
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+        let path = file.strip_prefix(&root)?.to_string_lossy();
+        for (line, says) in words::in_page(&path, &text) {
+            eprintln!("{path}:{line}: {says}");
+            found += 1;
+        }
     }
     for (path, line, says) in reach::check(&sources) {
         eprintln!("{path}:{line}: {says}");
         found += 1;
     }
-    for finding in docs::check(&root)? {
+    for finding in docs::check(&root, &Names::of(&sources))? {
         eprintln!("{finding}");
         found += 1;
     }
@@ -84,14 +99,28 @@ pub fn run() -> Result<u8> {
     Ok(u8::from(found > 0))
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// What people read: pages of the documentation and templates of the console.
+fn pages(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in ["crates", "docs"] {
+        collect(&root.join(folder), "md", &mut files)?;
+        collect(&root.join(folder), "html", &mut files)?;
+    }
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        files.push(root.join(name));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn collect(folder: &Path, kind: &str, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
             if !path.ends_with("target") {
-                collect(&path, files)?;
+                collect(&path, kind, files)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == kind) {
             files.push(path);
         }
     }
