@@ -32,4 +32,4 @@ check(found.data?.items.length === 1, found);
 const refused = await client.POST("/api/v1/notifications", { body: { list: "fetched", subject: "S" } });
 check(refused.error?.code === "missing_field", refused);
 
-console.log("the story of a generated TypeScript client is told");
+console.log("the story of a generated TypeScript client ends here");

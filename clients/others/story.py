@@ -70,4 +70,4 @@ def main(url: str, key: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2])
-    print("the story of a generated Python client is told")
+    print("the story of a generated Python client ends here")

@@ -177,7 +177,7 @@ pub fn serve() -> Result<u8> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "nobody tells when another program is ready")]
+#[expect(clippy::disallowed_methods, reason = "no signal says when another program is ready")]
 fn pause() {
     std::thread::sleep(BETWEEN_LOOKS);
 }

@@ -7,6 +7,7 @@ mod dist;
 mod docs;
 mod environment;
 mod keeper;
+mod names;
 mod node;
 mod postgres;
 mod promtool;
@@ -20,6 +21,7 @@ mod suite;
 mod supply;
 mod tidy;
 mod tools;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! A PostgreSQL server to throw away: its own folder, its own port, gone with the process that started it.
 //!
 //! Two servers never meet, so a run that was killed cannot disturb the next one. The stopping is left to
-//! `keeper.sh`, a child that notices the end of this process even when it gets no chance to clean up.
+//! `keeper.sh`, a child that notices the end of this process even when it cannot clean up.
 
 use std::fs::{self, File};
 use std::io::Write;

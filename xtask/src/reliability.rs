@@ -113,7 +113,7 @@ What was done to Punctual, and what became of what it had promised. This page is
 [docs/reliability](reliability), one line for each round of a trial; nobody writes it by hand.
 
 A trial starts the shipped binary (*poison* and *abort* the engine alone), puts it under load, breaks something again and again, and then compares four logs: what the clients
-were told, what the database holds, what the receiver got, and what was injected. *Lost* is what was acknowledged and not
+were answered, what the database holds, what the receiver got, and what was injected. *Lost* is what was acknowledged and not
 delivered to each of its targets. *Repeated* are calls after the first one to a target, and *marked* the calls that were recorded as uncertain: a call that
 was under way when something broke may be repeated, and is marked. A trial fails if more is repeated than is marked, if a message is there in
 part, twice or without anybody having asked for it, or not at its end two minutes after the load, if a call has no intent in the database, starts after its lease, or carries another id than the

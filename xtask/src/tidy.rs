@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::names::Names;
 use crate::source::{Literal, Source};
-use crate::{docs, reach, run};
+use crate::{docs, reach, run, words};
 
 const ALLOW: &str = "tidy-allow:";
 /// Beyond this a file probably has two subjects.
@@ -54,7 +55,7 @@ pub fn run() -> Result<u8> {
     let root = run::root();
     let mut files = Vec::new();
     for folder in ["crates", "xtask"] {
-        collect(&root.join(folder), &mut files)?;
+        collect(&root.join(folder), "rs", &mut files)?;
     }
     files.sort();
     let (mut found, mut sources) = (0, Vec::with_capacity(files.len()));
@@ -70,13 +71,27 @@ pub fn run() -> Result<u8> {
         if path.contains("/src/") && lines > LONG_FILE {
             eprintln!("{path}: warning: {lines} lines; are there two subjects in it?");
         }
-        sources.push((path.into_owned(), Source::parse(&text)));
+        let source = Source::parse(&text);
+        for (line, says) in words::in_source(&path, &source) {
+            eprintln!("{path}:{line}: {says}");
+            found += 1;
+        }
+        sources.push((path.into_owned(), source));
+    }
+    for file in pages(&root)? {
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+        let path = file.strip_prefix(&root)?.to_string_lossy();
+        for (line, says) in words::in_page(&path, &text) {
+            eprintln!("{path}:{line}: {says}");
+            found += 1;
+        }
     }
     for (path, line, says) in reach::check(&sources) {
         eprintln!("{path}:{line}: {says}");
         found += 1;
     }
-    for finding in docs::check(&root)? {
+    for finding in docs::check(&root, &Names::of(&sources))? {
         eprintln!("{finding}");
         found += 1;
     }
@@ -84,14 +99,28 @@ pub fn run() -> Result<u8> {
     Ok(u8::from(found > 0))
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// What people read: pages of the documentation and templates of the console.
+fn pages(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in ["crates", "docs"] {
+        collect(&root.join(folder), "md", &mut files)?;
+        collect(&root.join(folder), "html", &mut files)?;
+    }
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        files.push(root.join(name));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn collect(folder: &Path, kind: &str, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
             if !path.ends_with("target") {
-                collect(&path, files)?;
+                collect(&path, kind, files)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == kind) {
             files.push(path);
         }
     }
@@ -106,6 +135,7 @@ fn check(path: &str, text: &str) -> Vec<Finding> {
     found.extend(unboxed(path, &source));
     found.extend(connections(path, &source));
     found.extend(transactions(path, &source));
+    found.extend(status_texts(path, &source));
     let allowed = |line: usize| {
         source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
     };
@@ -237,6 +267,39 @@ fn transactions(path: &str, source: &Source) -> Found {
         .collect()
 }
 
+/// Where a status is a text: the store, which writes it, the judge of the trials, and what is under change with its own enums.
+const STATUS_TEXTS: [&str; 5] = [
+    "crates/punctual-store/",
+    "crates/punctual-testkit/",
+    "crates/punctual-console/src/pages/operations",
+    "crates/punctual-engine/src/personal/",
+    "xtask/",
+];
+
+/// A status that is compared with a text: a spelling that does not exist compiles, and is never true.
+fn status_texts(path: &str, source: &Source) -> Found {
+    let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+    if is_test || STATUS_TEXTS.iter().any(|place| path.starts_with(place)) {
+        return Vec::new();
+    }
+    let code = source.code.split("#[cfg(test)]").next().unwrap_or_default();
+    let marks = [
+        ".status == \"\"",
+        ".status != \"\"",
+        ".status.as_str() == \"\"",
+        ".status.as_str() != \"\"",
+        ".status.as_str(), \"\"",
+    ];
+    let places = marks.into_iter().flat_map(|mark| code.match_indices(mark));
+    // An argument of a function is a text that is shown.
+    let is_pattern = |at: usize| {
+        let before = code[..at].trim_end_matches(|c: char| c.is_alphanumeric() || "_.&*".contains(c));
+        before.ends_with("matches!(")
+    };
+    let compared = places.filter(|(at, mark)| !mark.contains(',') || is_pattern(*at));
+    compared.map(|(at, _)| (source.line_of(at), "a status compared with a text; it has an enum")).collect()
+}
+
 /// Connections of channels that are opened past the one place which sets the options of their sockets.
 fn connections(path: &str, source: &Source) -> Found {
     const OPENERS: [&str; 6] = [
@@ -327,6 +390,14 @@ mod tests {
         }
         check_lines("crates/punctual-engine/src/commands/lists.rs", text, &[]);
         check_lines("crates/punctual-api/tests/it/units.rs", text, &[]);
+    }
+
+    #[test]
+    fn a_status_is_not_compared_with_a_text() {
+        let text = "row.status == \"pending\"\nmatches!(row.status.as_str(), \"a\" | \"b\")\nshown(row.status.as_str(), \"a\")\n#[cfg(test)]\nrow.status == \"a\"";
+        check_lines("crates/punctual-engine/src/due.rs", text, &[1, 2]);
+        check_lines("crates/punctual-store/src/work.rs", text, &[]);
+        check_lines("crates/punctual-engine/tests/it/due.rs", text, &[]);
     }
 
     #[test]

@@ -230,7 +230,7 @@ class Operations(Transport):
         return self._call("POST", "/api/v1/personal-data/export", body=body, idempotency_key=idempotency_key)
 
     def get_attention(self) -> m.Attention:
-        """Everything that needs a person, newest first."""
+        """Everything that needs attention, newest first."""
         return self._call("GET", "/api/v1/attention")
 
     def get_business_unit(self, id: str) -> m.BusinessUnit:

@@ -134,4 +134,4 @@ if __name__ == "__main__":
     webhooks()
     retries()
     story(sys.argv[1], sys.argv[2])
-    print("the story of the Python client is told")
+    print("the story of the Python client ends here")

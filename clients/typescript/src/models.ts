@@ -165,7 +165,7 @@ export interface AttachmentRequest {
   name: string;
 }
 
-/** Everything that needs a person: the latest of each kind, and how many there are. */
+/** Everything that needs attention: the latest of each kind, and how many there are. */
 export interface Attention {
   /** How many of each kind, and `total`. Counting stops at 10,000. */
   counts: Record<string, number>;
@@ -173,7 +173,7 @@ export interface Attention {
   items: AttentionItem[];
 }
 
-/** One thing that needs a person. */
+/** One thing that needs attention. */
 export interface AttentionItem {
   /** Why a message is parked and what that is about, such as the list that does not exist. */
   cause?: string | null;
@@ -401,7 +401,7 @@ export interface ChannelHealth {
   lastErrorAt?: string | null;
   /** Between 0 and 1. */
   successShare: number;
-  /** Tries that have ended. */
+  /** Attempts that have ended. */
   tries: number;
 }
 
@@ -2075,7 +2075,7 @@ export interface ReminderSetting {
   recurring?: RecurringRule | null;
   sourceType: string;
   threshold?: ThresholdRule | null;
-  /** A name for the occasion that stays when the setting's own name changes: it is part of every key. */
+  /** A key that stays when the setting's own name changes: it is part of every key. */
   triggerKey: string;
   updatedAt: string;
   /** Give it back with a change: another one in the meantime is refused as `stale_version`. */
@@ -2107,7 +2107,7 @@ export interface ReminderSettingChange {
   recurring?: RecurringRuleInput | null;
   sourceType?: string | null;
   threshold?: ThresholdRuleInput | null;
-  /** A name for the occasion that stays when the setting's own name changes: it is part of every key. */
+  /** A key that stays when the setting's own name changes: it is part of every key. */
   triggerKey?: string | null;
   /** The version that is changed; where it is another by now, the request is refused with `stale_version`. */
   version?: number | null;
@@ -2143,7 +2143,7 @@ export interface ReminderSettingRequest {
   recurring?: RecurringRuleInput | null;
   sourceType: string;
   threshold?: ThresholdRuleInput | null;
-  /** A name for the occasion that stays when the setting's own name changes: it is part of every key. */
+  /** A key that stays when the setting's own name changes: it is part of every key. */
   triggerKey: string;
   /** The version that is changed; where it is another by now, the request is refused with `stale_version`. */
   version?: number | null;
@@ -2349,7 +2349,7 @@ export interface RestoreSettled {
 export interface RestoredRows {
   /** Parked notifications. */
   notifications: number;
-  /** Messages that had settled and whose workflow was not told yet: what follows from them may have been sent. */
+  /** Messages that had settled and whose workflow was not called yet: what follows from them may have been sent. */
   owed?: number;
   /** Work on hold. */
   work: number;

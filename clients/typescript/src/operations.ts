@@ -261,7 +261,7 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/personal-data/export`, { body, idempotencyKey: options.idempotencyKey });
   }
 
-  /** Everything that needs a person, newest first */
+  /** Everything that needs attention, newest first */
   getAttention(): Promise<m.Attention> {
     return this.call("GET", `/api/v1/attention`);
   }

@@ -86,4 +86,4 @@ async function webhooks() {
 await webhooks();
 await retries();
 await story();
-console.log("the story of the TypeScript client is told");
+console.log("the story of the TypeScript client ends here");

@@ -70,7 +70,7 @@ impl Failure {
         Self { problem: Box::new(Problem::internal()), cause: Some(chain(cause)) }
     }
 
-    /// The node cannot do its work; who asks is told why, because that is the question.
+    /// The node cannot do its work; the caller gets the reason, because that is the question.
     pub fn not_ready(why: &dyn std::error::Error) -> Self {
         Self { problem: Box::new(Problem::not_ready(&why.to_string(), RETRY_AFTER)), cause: Some(chain(why)) }
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/attention`: everything that needs a person, over all workflows.
+//! `/api/v1/attention`: everything that needs attention, over all workflows.
 
 use axum::extract::State;
 use punctual_engine::attention::Kind;
@@ -13,7 +13,7 @@ use crate::{
 /// Items of each kind in one answer.
 const ITEMS: i64 = 200;
 
-/// Everything that needs a person, newest first
+/// Everything that needs attention, newest first
 ///
 /// At most 200 of each kind; `counts` has how many there are.
 #[utoipa::path(get, path = "/api/v1/attention", tag = "Attention", security(("key" = ["read"])),

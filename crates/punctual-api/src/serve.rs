@@ -130,7 +130,7 @@ impl Client {
     }
 }
 
-/// A refusal before anybody looked at the request: in JSON for programs, in plain words for people.
+/// A refusal before the request was read: in JSON for programs, in plain words for people.
 fn refused(part: Part, problem: &Problem, closes: bool) -> Response {
     let (kind, text) = match part {
         Part::Console | Part::Public => ("text/plain; charset=utf-8", problem.detail.clone()),

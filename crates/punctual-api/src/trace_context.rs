@@ -16,7 +16,7 @@ use crate::App;
 /// batch of a thousand would be one trace of thousands of spans.
 const FOLLOWED_ITEMS: usize = 16;
 
-/// What is asked every few seconds is no part of any story.
+/// What is asked every few seconds gets no trace.
 const NOT_TRACED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// The span of the request where it is recorded, else the caller's word, to be passed on.
@@ -57,7 +57,7 @@ impl<S: Send + Sync> FromRequestParts<S> for TraceContext {
     }
 }
 
-/// Begins the span of a request and tells its handler.
+/// Begins the span of a request and passes it to its handler.
 pub fn begin(app: &App, request: &mut Request) -> Span {
     let traces = &app.engine.traces;
     if !traces.is_on() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use axum::extract::State;
 use punctual_engine::{EnsureOutcome, operate::WorkAction, titles::Titled};
+use punctual_model::WorkStatus;
 use punctual_store::{
     StoreError, audit,
     work::{self, WorkFilter, WorkRow, instant},
@@ -104,7 +105,7 @@ pub async fn trace(
             json!({ "workId": again.id, "key": again.key }),
         )?);
     }
-    if row.status != "pending" || row.on_hold {
+    if !row.is(&[WorkStatus::Pending]) || row.on_hold {
         let word = if row.on_hold { "onHold".to_owned() } else { row.status.clone() };
         let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count, "result": result_of(&row) });
         items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);

@@ -192,7 +192,7 @@ impl OidcProvider {
         })
     }
 
-    /// Takes over what the provider tells only when it is asked; it must be about the same person.
+    /// Takes over what the provider returns only when it is asked; it must be about the same person.
     async fn add_user_info(
         &self,
         address: &str,

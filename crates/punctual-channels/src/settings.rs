@@ -1,7 +1,7 @@
 //! Reading a channel's settings by their description: every fault is collected, so that a person can mend them all at once.
 //!
 //! What must be given, the bounds of numbers, the words of a choice and the settings that need another one are taken from the
-//! description, so that what people are told and what is checked are the same.
+//! description, so that what people read and what is checked are the same.
 
 use punctual_model::{
     AboutAdapter, Secret, SecretReference, Setting, SettingKind, SettingsFault, nearest::suggestion,

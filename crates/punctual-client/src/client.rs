@@ -58,7 +58,7 @@ impl Client {
         Self { url, key: key.into(), attempts: ATTEMPTS, first_pause: FIRST_PAUSE, idempotency_key: None }
     }
 
-    /// Tries each request so often, at least once.
+    /// Attempts for each request, at least one.
     #[must_use]
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
@@ -87,7 +87,7 @@ impl Client {
         self.send(&call).await.map(|(_, body)| body)
     }
 
-    /// Tries until there is an answer that another attempt would not change.
+    /// Repeats the request until there is an answer that another attempt would not change.
     async fn send(&self, call: &Call) -> Result<(StatusCode, Vec<u8>), ApiError> {
         // The same for all attempts: whichever arrives first takes effect, the others get its answer.
         let key = (call.method == Method::POST).then(|| self.idempotency_key.clone().unwrap_or_else(new_key));

@@ -271,7 +271,7 @@ operations! {
     export_definitions: GET "/api/v1/definitions" => json w::definitions::DefinitionsDocument;
     /// What is stored about a person.
     export_personal_data: POST "/api/v1/personal-data/export" {w::erasures::PersonalDataRequest} => json w::erasures::PersonalData;
-    /// Everything that needs a person, newest first.
+    /// Everything that needs attention, newest first.
     get_attention: GET "/api/v1/attention" => json w::attention::Attention;
     /// Look at a business unit.
     get_business_unit: GET "/api/v1/business-units/" id "" => json w::business_units::BusinessUnit;

@@ -30,7 +30,7 @@ pub const UNREAD_COUNTED: i64 = 1_000;
 pub struct NavEntry {
     pub path: &'static str,
     pub name: &'static str,
-    /// What of its own needs a person.
+    /// What of its own needs attention.
     badge: &'static [Kind],
 }
 

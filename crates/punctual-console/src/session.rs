@@ -42,7 +42,7 @@ type Token = [u8; 32];
 
 impl Viewer {
     /// The token for the forms of one page. It is hidden under random bytes, so that it looks different in each page and
-    /// the length of a compressed one tells nothing about it.
+    /// the length of a compressed one reveals nothing about it.
     pub fn form_token(&self, random: &dyn Random) -> String {
         hidden(self.token, random)
     }

@@ -214,7 +214,7 @@ async fn answered(
     }
 }
 
-/// The sign-in page again. The log says why; whoever came from the provider is told no more than that it did not work.
+/// The sign-in page again. The log says why; the page says only that it did not work.
 async fn failed(app: &App, headers: &HeaderMap, fields: &Fields, fault: &SignOnFault) -> Page {
     tracing::warn!(%fault, "a single sign-on failed");
     let problem = match fault {

@@ -88,7 +88,7 @@ pub(crate) async fn limited(State(app): State<Shared>, request: Request, next: N
     response
 }
 
-/// The reader's languages as their browser says them, the most wanted first, where no link tells more.
+/// The reader's languages as their browser says them, the most wanted first, where no link says more.
 pub(crate) fn accepted(headers: &HeaderMap) -> Vec<&str> {
     let text = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut wanted: Vec<(&str, f32)> = text

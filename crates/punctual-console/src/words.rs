@@ -1,6 +1,6 @@
 //! The words that people see for states and reasons: one word and one shape everywhere.
 
-use punctual_model::{NotificationStatus, ReasonCode, ReceiptState, reason::sentence_of};
+use punctual_model::{NotificationStatus, ReasonCode, ReceiptState, WorkStatus, reason::sentence_of};
 
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +27,15 @@ pub fn notification(status: NotificationStatus) -> Pill {
 
 /// The state of a work row.
 pub fn work(status: &str, on_hold: bool) -> Pill {
-    match status {
+    match WorkStatus::parse(status) {
         _ if on_hold => pill("held", "bad outline"),
-        "pending" => pill("waiting", "neutral"),
-        "processing" => pill("working", "warn outline"),
-        "completed" => pill("completed", "good"),
-        "failed" => pill("failed", "bad"),
-        "deactivated" => pill("skipped", "muted"),
-        "cancelled" => pill("cancelled", "muted"),
-        _ => pill("unknown", "muted"),
+        Some(WorkStatus::Pending) => pill("waiting", "neutral"),
+        Some(WorkStatus::Processing) => pill("working", "warn outline"),
+        Some(WorkStatus::Completed) => pill("completed", "good"),
+        Some(WorkStatus::Failed) => pill("failed", "bad"),
+        Some(WorkStatus::Deactivated) => pill("skipped", "muted"),
+        Some(WorkStatus::Cancelled) => pill("cancelled", "muted"),
+        None => pill("unknown", "muted"),
     }
 }
 
@@ -102,7 +102,6 @@ mod tests {
 
     #[test]
     fn every_state_has_a_word() {
-        use punctual_model::WorkStatus;
         assert!(WorkStatus::ALL.iter().all(|status| work(status.as_str(), false).word != "unknown"));
     }
 }

@@ -147,7 +147,7 @@ impl Kind {
     }
 }
 
-/// One thing that needs a person.
+/// One thing that needs attention.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
     pub kind: Kind,
@@ -162,7 +162,7 @@ pub struct Waiting {
     pub cause: Option<Cause>,
 }
 
-/// Everything that needs a person: the latest of each kind, and how many there are.
+/// Everything that needs attention: the latest of each kind, and how many there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attention {
     pub items: Vec<Waiting>,
@@ -181,7 +181,7 @@ impl Attention {
 }
 
 impl Engine {
-    /// What needs a person, of what is within reach, the latest of each kind first.
+    /// What needs attention, of what is within reach, the latest of each kind first.
     #[boxed]
     pub async fn attention(&self, reach: &Reach, limit: i64) -> Result<Attention, EngineError> {
         let mut reader = self.store.read().await?;
@@ -283,7 +283,7 @@ impl Engine {
         earlier(self.clock.now(), self.config.stuck_after)
     }
 
-    /// How much needs a person, of each kind that there is any of, counted up to [`COUNTED`].
+    /// How much needs attention, of each kind that there is any of, counted up to [`COUNTED`].
     #[boxed]
     pub async fn attention_counts(&self, reach: &Reach) -> Result<Vec<(Kind, i64)>, EngineError> {
         let mut reader = self.store.read().await?;

@@ -156,7 +156,7 @@ async fn reconcile<'k>(
     let (mut moves, mut conflicts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     for row in &existing {
         let Some((key, new)) = wanted.get_key_value(row.key.as_str()) else { continue };
-        let outcome = compare(row, new, cause)?;
+        let outcome = compare(row, new, cause);
         match &outcome {
             EnsureOutcome::Updated | EnsureOutcome::Reactivated | EnsureOutcome::Revived => {
                 tx.raise(Stage::Work, new.due_at);
@@ -166,8 +166,8 @@ async fn reconcile<'k>(
                 conflicts.push(row.id);
                 let unit = row.business_unit.as_deref();
                 entries.push(audit::Entry {
-                    from: Some(row.status.clone()),
-                    to: Some(row.status.clone()),
+                    from: Some(row.status.as_str().into()),
+                    to: Some(row.status.as_str().into()),
                     version: Some(row.version + 1),
                     reason: Some(ReasonCode::InputConflict.into()),
                     data: Some(serde_json::json!({ "stored": stored, "given": given }).to_string()),
@@ -188,10 +188,9 @@ async fn reconcile<'k>(
 }
 
 /// The table of the design, first match wins.
-fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome, StoreError> {
-    let status = WorkStatus::parse(&row.status).ok_or(StoreError::Stored("work.status"))?;
+fn compare(row: &Existing, new: &NewWork, cause: Cause) -> EnsureOutcome {
     let same_input = row.input_hash == new.input_hash.to_string();
-    Ok(match status {
+    match row.status {
         // The unit counts as content, so that a caller never touches, or learns of, another unit's row by its key.
         _ if matches!(cause, Cause::Request { .. })
             && (!same_input || row.business_unit != new.business_unit) =>
@@ -224,5 +223,5 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
             Cause::Request { revive: false } => EnsureOutcome::LeftCancelled,
         },
         WorkStatus::Failed | WorkStatus::Deactivated => EnsureOutcome::Reactivated,
-    })
+    }
 }

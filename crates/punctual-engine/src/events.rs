@@ -80,7 +80,7 @@ pub trait EventSink: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoredEvent<'e> {
     pub event: &'e Event,
-    /// The source that it tells the state of, as the batch of events leaves it. Its row is held by this transaction.
+    /// The source whose state it reports, as the batch of events leaves it. Its row is held by this transaction.
     pub source: Option<&'e SourceRow>,
 }
 
@@ -164,7 +164,7 @@ impl IncomingEvent {
         Self { event, change: Some(change), asked: None }
     }
 
-    /// What tells it from others.
+    /// What distinguishes it from others.
     pub(crate) fn name(&self) -> EventName {
         EventName { source: self.event.source.clone(), event_id: self.event.id.clone() }
     }

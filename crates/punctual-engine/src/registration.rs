@@ -137,7 +137,7 @@ impl<W: Workflow, Row: Send + Sync + 'static> Registered<W, Row> {
         self
     }
 
-    /// It hears of each attempt to deliver.
+    /// It is called for each attempt to deliver.
     pub fn watches_attempts(mut self) -> Self
     where
         W: WatchesAttempts,

@@ -45,7 +45,7 @@ pub struct Restore {
 pub struct Held {
     pub work: usize,
     pub notifications: usize,
-    /// What workflows had not been told of: what follows from it may have been sent.
+    /// What workflows had not been called for: what follows from it may have been sent.
     #[serde(default)]
     pub owed: usize,
 }
@@ -182,7 +182,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// What workflows were not told of: they are told now, or never.
+    /// What workflows were not called for: they are called now, or never.
     async fn settle_owed(&self, by: &Actor, choice: AfterRestore) -> Result<usize, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Settle).await?;

@@ -17,7 +17,7 @@ use crate::keys::secret_hash;
 /// Failures from one address, and for one account, within the interval.
 const PER_ADDRESS: u32 = 10;
 const PER_ACCOUNT: u32 = 10;
-/// Failures from where nobody can be told apart: through a proxy on this machine that is not listed.
+/// Failures from where clients cannot be distinguished: through a proxy on this machine that is not listed.
 const PER_CROWD: u32 = 200;
 const INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 /// Addresses and accounts that are remembered at once.
@@ -38,7 +38,7 @@ struct Known {
 enum Counted {
     Crowd,
     Address(IpAddr),
-    /// The hash of what was given as an account, whether there is one or not: a wait tells nothing about that.
+    /// The hash of what was given as an account, whether there is one or not: a wait reveals nothing about that.
     Account(String),
 }
 

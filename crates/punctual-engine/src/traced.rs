@@ -139,7 +139,7 @@ impl Engine {
         }
     }
 
-    /// One call to a provider. The message is told where it belongs, for channels that pass it on.
+    /// One call to a provider. The message carries the context, for channels that pass it on.
     pub(crate) fn trace_call(
         &self,
         parent: Option<TraceParent>,
@@ -166,7 +166,7 @@ fn identify(span: &mut Span, row: &NotificationRow) {
     span.set("notification.attempt", row.attempts);
 }
 
-/// What a provider said. Its own words may have an address in them, so only the kind of answer is told.
+/// What a provider said. Its own words may have an address in them, so only the kind of answer is recorded.
 pub(crate) fn call_ended(mut span: Span, outcome: &SendOutcome) {
     let (word, fault) = match outcome {
         SendOutcome::Delivered { .. } => ("delivered", None),

@@ -9,7 +9,7 @@
 //! | [`Prepares`] | does I/O before a row is decided: the long-running kinds, instead of [`Loads`] |
 //! | [`WritesRows`] | writes what its decisions put into tables of its own |
 //! | [`FollowsDeliveries`] | goes on when all notifications of a row have settled |
-//! | [`WatchesAttempts`] | hears of each attempt to deliver, for its log |
+//! | [`WatchesAttempts`] | is called for each attempt to deliver, for its log |
 //! | [`Maintains`] | repairs what a crash left behind, and purges what it keeps beside its rows |
 //!
 //! A workflow has no loop, lease, retry, timer or sender. Decisions are pure, so they can be tested, simulated and forecast
@@ -125,7 +125,7 @@ pub trait WritesRows: Workflow {
         rows: &[Self::Row],
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Tells subscribers what these rows mean to them, after the effects and in the same transaction.
+    /// Publishes to subscribers what these rows mean to them, after the effects and in the same transaction.
     fn publish(
         &self,
         _engine: &Engine,
@@ -155,14 +155,14 @@ pub trait Settled<Row = NoRow>: Send + Sync {
     fn settled(&self, work: &SettledWork, now: Timestamp) -> Followed<Row>;
 }
 
-/// A workflow that hears of each attempt to deliver what it decided, by the [`Origin`] that it gave the notification.
+/// A workflow that is called for each attempt to deliver what it decided, by the [`Origin`] that it gave the notification.
 pub trait WatchesAttempts: Workflow {
     /// Called once for each attempt by the node that made it, after the answers are on disk. Nothing can be written or
     /// refused here: it is for the log.
     fn attempted(&self, attempt: &Attempted<'_>);
 }
 
-/// What an attempt to deliver a notification came to. An attempt with many targets is told in parts, as answers come.
+/// What an attempt to deliver a notification came to. An attempt with many targets is reported in parts, as answers come.
 #[derive(Clone, Debug)]
 pub struct Attempted<'a> {
     pub origin: &'a Origin,

@@ -72,7 +72,7 @@ audit_actions! {
     Acknowledge "acknowledge" "Seen: it did not arrive",
     Note "note" "The reason that was given for the entry before",
     Test "test" "A test message was sent over the channel",
-    // Who may come in, and with what.
+    // Who may sign in, and with what.
     SignIn "sign-in" "Signed in to the console",
     SignOut "sign-out" "Signed out of the console",
     EndSession "end-session" "A session was ended",
@@ -95,7 +95,7 @@ audit_actions! {
     Unsuppress "unsuppress" "The address gets messages again",
     // The sandbox.
     MoveClock "move-clock" "The clock of the sandbox was moved",
-    Misbehave "misbehave" "A channel of the sandbox was told to fail",
+    Misbehave "misbehave" "A channel of the sandbox was set to fail",
     // What the engine does to rows.
     Hold "hold" "Put on hold",
     Fail "fail" "Failed for good",

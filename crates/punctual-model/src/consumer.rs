@@ -1,7 +1,7 @@
 //! The contract of a consumer: how events are taken from a stream or queue of a message broker.
 //!
 //! An adapter knows its broker and how the broker carries CloudEvents. It hands out messages as they came and settles them when it
-//! is told what became of them; what an event means and when it counts as taken is the engine's.
+//! reports what became of them; what an event means and when it counts as taken is the engine's.
 
 use std::{sync::Arc, time::Duration};
 

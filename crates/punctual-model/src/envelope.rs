@@ -23,7 +23,7 @@ pub struct Envelope {
     /// When that span was recorded here; nothing where another program's word is only passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced_at: Option<Timestamp>,
-    /// What its workflow knows it by when it hears of attempts; callers neither set nor see it.
+    /// What its workflow knows it by when it is called for attempts; callers neither set nor see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Which of its texts are templates, filled in with its context when it is sent. All others are sent as they are.

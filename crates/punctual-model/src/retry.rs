@@ -49,7 +49,7 @@ pub enum RetryPolicy {
     Steps(Arc<[Duration]>),
     /// After `first`, then `factor` times as long each time, never longer than `cap`.
     ///
-    /// Chance takes up to `jitter_percent` off each delay, so that rows that failed together do not
+    /// Randomness takes up to `jitter_percent` off each delay, so that rows that failed together do not
     /// return together: the delay lies between `(100 − jitter_percent) %` and `100 %` of the computed one.
     Exponential { first: Duration, factor: u32, cap: Duration, max: u32, jitter_percent: u8 },
 }

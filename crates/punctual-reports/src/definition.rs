@@ -18,7 +18,7 @@ const FIELDS: [&str; 7] = ["source", "format", "columns", "totals", "chart", "ro
 const SOURCES: [&str; 3] = ["builtin", "sql", "http"];
 const QUERY_MAX: usize = 20_000;
 const COLUMNS_MAX: usize = 100;
-/// Lines or bars of one chart: more cannot be told apart.
+/// Lines or bars of one chart: more cannot be distinguished.
 const SERIES_MAX: usize = 6;
 /// Rows that a report has unless it says otherwise, and the most it can say.
 pub const ROW_CAP: usize = 10_000;

@@ -203,7 +203,7 @@ pub struct Mark {
     pub live: Option<i64>,
     pub parked: Option<i64>,
     pub held: Option<i64>,
-    pub told: Option<i64>,
+    pub reported: Option<i64>,
     pub inbox: Option<i64>,
 }
 
@@ -220,7 +220,7 @@ const MARK: Sql = sql!(
             WHERE status = 'parked' ORDER BY seq DESC LIMIT 200) AS p) AS parked,
         (SELECT CAST(SUM(version) AS BIGINT) FROM (SELECT version FROM work
             WHERE on_hold ORDER BY id DESC LIMIT 200) AS h) AS held,
-        (SELECT MAX(received_at) FROM receipts WHERE received_at IS NOT NULL) AS told,
+        (SELECT MAX(received_at) FROM receipts WHERE received_at IS NOT NULL) AS reported,
         (SELECT MAX(seq) FROM inbox) AS inbox",
 );
 

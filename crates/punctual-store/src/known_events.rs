@@ -6,7 +6,7 @@ use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-/// What tells one event from another.
+/// What distinguishes one event from another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Record, SetRow)]
 pub struct EventName {
     pub source: String,

@@ -52,7 +52,7 @@ pub struct NotificationRow {
     #[column(skip)]
     pub seq: i64,
     pub id: NotificationId,
-    /// Tells a repeat from another content under the same id.
+    /// Distinguishes a repeat from other content under the same id.
     pub digest: InputHash,
     /// What kind of message it is, for filters and figures.
     pub kind: String,

@@ -10,7 +10,7 @@ use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
 };
 
-/// A message that has settled and that its row of work has to be told of.
+/// A message that has settled and whose workflow was not called yet.
 #[derive(Clone, Debug, PartialEq, SetRow)]
 pub struct NewOwed {
     pub work_id: i64,

@@ -5,7 +5,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -256,7 +256,7 @@ pub struct LiveRun {
     pub key: String,
     pub setting_id: String,
     pub trigger_type: String,
-    pub status: String,
+    pub status: WorkStatus,
     pub on_hold: bool,
     pub due_at: i64,
     pub time_zone: Option<String>,

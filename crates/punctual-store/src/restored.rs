@@ -141,7 +141,7 @@ pub async fn discard_owed(conn: &mut Conn<'_>) -> Result<u64> {
 pub struct Left {
     pub work: i64,
     pub notifications: i64,
-    /// What workflows were not told of before the backup.
+    /// What workflows were not called for before the backup.
     pub owed: i64,
 }
 

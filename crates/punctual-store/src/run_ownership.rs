@@ -5,6 +5,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::OwnershipStatus;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -16,8 +17,7 @@ pub struct OwnershipRow {
     /// `old_scheduler` or `automation_scheduler`.
     pub owner: String,
     pub owner_version: String,
-    /// `owned`, `delivery_created` or `cancelled`.
-    pub status: String,
+    pub status: OwnershipStatus,
     /// Where what was made for the run lies: a JSON object.
     pub coordinates: Option<String>,
     pub version: i64,
@@ -118,7 +118,7 @@ pub async fn report(
     now: Timestamp,
     key: &str,
     owner: &str,
-    status: &str,
+    status: OwnershipStatus,
     coordinates: Option<&str>,
 ) -> Result<Option<OwnershipRow>> {
     conn.fetch_optional(&REPORT, args![now, key, owner, status, coordinates]).await

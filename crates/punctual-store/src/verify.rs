@@ -88,7 +88,7 @@ const DELIVERIES: Sql = sql!(
      LEFT JOIN outbox_events AS e ON e.id = f.at",
 );
 // Relies on notifications_by_work and digest_items_by_work. What is held for a digest is open until the digest settles,
-// and only the digest's row tells; such rows are left out.
+// and only the digest's row says so; such rows are left out.
 const OPEN: Sql = sql!(
     "verify.open_notifications",
     COUNTED,

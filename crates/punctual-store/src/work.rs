@@ -71,6 +71,10 @@ impl WorkRow {
     pub fn status(&self) -> Result<WorkStatus, StoreError> {
         WorkStatus::parse(&self.status).ok_or(StoreError::Stored("work.status"))
     }
+    /// Whether its status is one of these.
+    pub fn is(&self, any: &[WorkStatus]) -> bool {
+        WorkStatus::parse(&self.status).is_some_and(|status| any.contains(&status))
+    }
     pub fn trigger(&self) -> Result<Trigger, StoreError> {
         Trigger::parse(&self.trigger_type).ok_or(StoreError::Stored("work.trigger_type"))
     }

@@ -1,10 +1,11 @@
 //! Time and randomness for tests: a random source that repeats, and the real time for tests of the loops.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_model::{Clock, Random};
+use tokio::sync::watch;
 
 /// The system's time: only for tests of what happens by itself, with the loops running.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +26,57 @@ impl Clock for WallClock {
             .ok()
             .and_then(|span| span.total(jiff::Unit::Millisecond).ok())
             .unwrap_or(0.0);
-        let wait = std::time::Duration::from_secs_f64((wait / 1000.0).clamp(0.0, 86_400.0));
+        let wait = Duration::from_secs_f64((wait / 1000.0).clamp(0.0, 86_400.0));
         Box::pin(tokio::time::sleep(wait))
+    }
+}
+
+/// Whoever sleeps longer has nothing to do: the loops of a node, but those of due work and delivery, wake more often.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// The system's time, and how many sleep at the moment because they have nothing to do.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedClock(watch::Sender<usize>);
+
+/// One that sleeps, until it is dropped.
+struct Asleep(watch::Sender<usize>);
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        self.0.send_modify(|asleep| *asleep -= 1);
+    }
+}
+
+impl WatchedClock {
+    /// Waits until so many sleep.
+    ///
+    /// # Panics
+    /// Never: the sender is held here.
+    pub async fn until_idle(&self, count: usize) {
+        let mut asleep = self.0.subscribe();
+        let held = asleep.wait_for(|asleep| *asleep >= count).await;
+        held.unwrap_or_else(|error| panic!("nobody counts: {error}"));
+    }
+}
+
+impl Clock for WatchedClock {
+    fn now(&self) -> Timestamp {
+        WallClock.now()
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+        let sleep = WallClock.sleep_until(at);
+        let is_idle = self.now().until(at).is_ok_and(|span| {
+            span.total(jiff::Unit::Second).is_ok_and(|seconds| seconds > IDLE.as_secs_f64())
+        });
+        let counted = is_idle.then(|| self.0.clone());
+        Box::pin(async move {
+            let _asleep = counted.map(|count| {
+                count.send_modify(|asleep| *asleep += 1);
+                Asleep(count)
+            });
+            sleep.await;
+        })
     }
 }
 

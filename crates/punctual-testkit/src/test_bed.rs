@@ -147,6 +147,16 @@ impl TestBed {
         self.engine.clock.now()
     }
 
+    /// Waits until the loops of due work and of delivery of a running node have found nothing to do and sleep; for beds with
+    /// `wall_clock` and a poll that is hours away.
+    ///
+    /// # Panics
+    /// Where the bed has a clock that stands still, or the loops go on for ever.
+    pub async fn until_idle(&self) {
+        let Some(wall) = &self.recipe.wall else { panic!("nobody sleeps by a clock that stands still") };
+        crate::signal("loops that have nothing to do", wall.until_idle(2)).await;
+    }
+
     /// The instant that lies so many seconds from now.
     pub fn after(&self, seconds: i64) -> Timestamp {
         self.now() + SignedDuration::from_secs(seconds)
@@ -244,7 +254,10 @@ fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> E
         vault: Arc::new(vault),
         store: store.clone(),
         blobs: recipe.blobs.clone(),
-        clock: recipe.told_by.clone().unwrap_or_else(|| recipe.clock.clone()),
+        clock: match &recipe.wall {
+            Some(wall) => Arc::new(wall.clone()),
+            None => recipe.clock.clone(),
+        },
         random: random.clone(),
         config,
         workflows: recipe.workflows.clone(),

@@ -1,4 +1,4 @@
-//! What needs a person, over all workflows.
+//! What needs attention, over all workflows.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Everything that needs a person: the latest of each kind, and how many there are.
+/// Everything that needs attention: the latest of each kind, and how many there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Attention {
     /// Newest first.
@@ -16,7 +16,7 @@ pub struct Attention {
     pub counts: BTreeMap<String, i64>,
 }
 
-/// One thing that needs a person.
+/// One thing that needs attention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AttentionItem {
     /// `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`,

@@ -202,7 +202,7 @@ pub struct RotatedSecret {
 pub struct ChannelHealth {
     #[schema(example = "email:default")]
     pub channel: String,
-    /// Tries that have ended.
+    /// Attempts that have ended.
     pub tries: i64,
     pub delivered: i64,
     /// Between 0 and 1.

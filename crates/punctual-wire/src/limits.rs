@@ -75,7 +75,7 @@ pub const PAGE_DEFAULT: u32 = 50;
 /// Locales of one template; more than any installation has shown, few enough for one row.
 pub const VARIANTS_MAX: usize = 100;
 
-/// Tries of one notification after the first; whoever has not answered by then needs a person.
+/// Retries of one notification; a receiver that has not answered by then needs attention.
 pub const RETRIES_MAX: i64 = 100;
 
 /// The longest wait between two attempts: one week.

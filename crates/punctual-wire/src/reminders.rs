@@ -42,7 +42,7 @@ pub struct ReminderSettingRequest {
     pub business_unit: Option<String>,
     #[schema(example = "document")]
     pub source_type: String,
-    /// A name for the occasion that stays when the setting's own name changes: it is part of every key.
+    /// A key that stays when the setting's own name changes: it is part of every key.
     #[schema(example = "first-aid-expiry")]
     pub trigger_key: String,
     /// `dateBased`, `recurring` or `threshold`; a program that embeds Punctual may know more.

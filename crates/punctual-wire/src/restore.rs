@@ -31,7 +31,7 @@ pub struct RestoredRows {
     pub work: u64,
     /// Parked notifications.
     pub notifications: u64,
-    /// Messages that had settled and whose workflow was not told yet: what follows from them may have been sent.
+    /// Messages that had settled and whose workflow was not called yet: what follows from them may have been sent.
     #[serde(default)]
     pub owed: u64,
 }

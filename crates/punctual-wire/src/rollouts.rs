@@ -1,4 +1,4 @@
-//! `/api/v1/rollouts`: moving over from an old scheduler, stage by stage.
+//! `/api/v1/rollouts`: migration from an old scheduler, stage by stage.
 
 use std::collections::BTreeMap;
 

@@ -124,8 +124,8 @@ pub async fn change(engine: &Engine, by: &Actor, changed: &NewMessage) -> Result
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let key = work.key.to_string();
     let row = work::lock_existing(&mut tx.conn(), vec![key]).await?.pop().ok_or_else(missing)?;
-    if row.on_hold || row.status != WorkStatus::Pending.as_str() {
-        let state = if row.on_hold { "on hold".to_owned() } else { row.status };
+    if row.on_hold || row.status != WorkStatus::Pending {
+        let state = if row.on_hold { "on hold" } else { row.status.as_str() }.to_owned();
         return Err(CommandError::NotAllowed { action: "change", state, allowed: &["pending"] });
     }
     messages::change(&mut tx.conn(), now, &changed.row()).await?;

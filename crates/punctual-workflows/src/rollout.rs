@@ -1,4 +1,4 @@
-//! Moving over from an old scheduler, step by step and back again, without one run made twice or missed.
+//! Migration from an old scheduler, step by step and back again, without one run made twice or missed.
 //!
 //! Nothing here knows what a run makes: a workflow names its kind, its subjects and the keys of their runs. Which side may
 //! take a run at which stage is [`duty`] and [`old_may_take`]; who has taken it is one row in the database

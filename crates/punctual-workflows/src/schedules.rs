@@ -101,7 +101,7 @@ pub async fn reschedule(
         state,
         allowed: "only a schedule that is pending can be moved",
     };
-    if row.on_hold || row.status != WorkStatus::Pending.as_str() {
+    if row.on_hold || !row.is(&[WorkStatus::Pending]) {
         return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status }));
     }
     // What ended since it was read is left as it is.

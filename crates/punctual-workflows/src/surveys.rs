@@ -30,7 +30,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows};
 use punctual_model::{
-    InputHash, KeyError, NewWork, Reach, Trigger, WorkKey, keys::KeyParts, survey::expires_at,
+    InputHash, KeyError, NewWork, Reach, Trigger, WorkKey, WorkStatus, keys::KeyParts, survey::expires_at,
 };
 use punctual_store::{
     Conn, StoreError, Tx,
@@ -155,7 +155,7 @@ fn send_keys(instance: &InstanceRow, last: i64) -> Vec<String> {
 }
 
 fn is_live(row: &WorkRow) -> bool {
-    matches!(row.status.as_str(), "pending" | "processing") || row.open_notifications > 0
+    row.is(&[WorkStatus::Pending, WorkStatus::Processing]) || row.open_notifications > 0
 }
 
 fn triggered_at(instance: &InstanceRow) -> Timestamp {
@@ -229,7 +229,7 @@ impl Loads for Surveys {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put {
     Change(Change),
-    /// Told to subscribers, once the changes are written.
+    /// Published to subscribers, once the changes are written.
     Happened(fan_out::Happened),
 }
 

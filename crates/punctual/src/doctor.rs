@@ -49,11 +49,11 @@ impl Severity {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     pub severity: Severity,
-    /// What was looked at, such as `disk` or `channel email:default`.
+    /// What was checked, such as `disk` or `channel email:default`.
     pub subject: String,
     /// How it is.
     pub what: String,
@@ -100,7 +100,7 @@ async fn look(args: &DoctorArgs) -> Result<Vec<Finding>> {
             return Ok(vec![Finding::error(
                 "configuration",
                 format!("{error:#}"),
-                "Correct the file, flag or variable that is named; nothing else was looked at.",
+                "Correct the file, flag or variable that is named; nothing else was checked.",
             )]);
         }
     };

@@ -20,7 +20,7 @@ const PREFIX: &str = "ce-";
 /// One event or a batch, in the shape of the structured mode.
 pub struct EventBody {
     pub value: Value,
-    /// What tells one request from another.
+    /// What distinguishes one request from another.
     pub bytes: Bytes,
 }
 

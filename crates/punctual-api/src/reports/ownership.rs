@@ -1,6 +1,7 @@
 //! `/api/v1/report-runs/{key}/ownership`: where an old scheduler asks, takes and reports.
 
 use axum::extract::State;
+use punctual_model::OwnershipStatus;
 use punctual_store::{StoreError, rollouts::RolloutRow, work::instant};
 use punctual_wire::{
     Problem,
@@ -13,7 +14,7 @@ use punctual_workflows::{
     },
     rollout::{
         Stage, old_may_take,
-        ownership::{Owner, OwnershipRow, Taken, status_word},
+        ownership::{Owner, OwnershipRow, Taken},
     },
 };
 
@@ -62,7 +63,7 @@ pub async fn take(
             Taken::Newer(row) => Err(newer(&row).into()),
             Taken::Other(row) => {
                 let problem = Problem::owned_by_other(&owner_word(&row.owner));
-                Err(problem.with("ownershipStatus", status_word(&row.status)).into())
+                Err(problem.with("ownershipStatus", row.status.word()).into())
             }
             Taken::NotAllowed(Some(stage)) if owner == Owner::AutomationScheduler => {
                 Err(old_schedulers(stage).into())
@@ -92,7 +93,7 @@ pub async fn report(
     let report = Report {
         owner: Owner::parse(&report.owner).unwrap_or(Owner::OldScheduler),
         owner_version: report.owner_version,
-        is_cancelled: report.status == "cancelled",
+        is_cancelled: report.status == OwnershipStatus::Cancelled.word(),
         coordinates: report.coordinates.map(|value| value.to_string()),
     };
     match commands::report(&app.engine, &caller.by, &named, &report).await? {
@@ -102,16 +103,14 @@ pub async fn report(
         Reported::Refused(row) if row.owner != report.owner.as_str() => {
             Err(Problem::owned_by_other(&owner_word(&row.owner)).into())
         }
-        Reported::Refused(row) => {
-            Err(Problem::state_not_allowed("report", status_word(&row.status), &[]).into())
-        }
+        Reported::Refused(row) => Err(Problem::state_not_allowed("report", row.status.word(), &[]).into()),
     }
 }
 
 /// The refusal for a version below that of the owner.
 fn newer(row: &OwnershipRow) -> Problem {
     let problem = Problem::owned_by_newer(&owner_word(&row.owner), &row.owner_version);
-    problem.with("ownershipStatus", status_word(&row.status))
+    problem.with("ownershipStatus", row.status.word())
 }
 
 /// The run that a key names. One of a subscription that is not known here belongs to no unit that a limited key could
@@ -136,12 +135,12 @@ pub fn shape(
 ) -> Result<Ownership, StoreError> {
     let stage = Stage::of(rollout);
     let kind = RunKey::read(key).map(|run| run.kind_under(rollout));
-    let is_free = row.is_none_or(|row| row.status == "cancelled");
+    let is_free = row.is_none_or(|row| row.status == OwnershipStatus::Cancelled);
     Ok(Ownership {
         key: key.to_owned(),
         owner: row.map(|row| owner_word(&row.owner)),
         owner_version: row.map(|row| row.owner_version.clone()),
-        status: row.map(|row| status_word(&row.status).to_owned()),
+        status: row.map(|row| row.status.word().to_owned()),
         coordinates: row
             .and_then(|row| row.coordinates.as_deref())
             .and_then(|text| serde_json::from_str(text).ok()),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::CommandError;
-use punctual_model::{ReasonCode, Trigger, local_time::Adjustment};
+use punctual_model::{ReasonCode, Trigger, WorkStatus, local_time::Adjustment};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     work::instant,
@@ -328,7 +328,7 @@ async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscr
     let live = report_subscriptions::live_runs(&mut reader.conn(), guids).await?;
     let mut next: HashMap<String, i64> = HashMap::new();
     for run in live {
-        let waits = run.status == "pending" && !run.on_hold && run.retry_count == 0;
+        let waits = run.status == WorkStatus::Pending && !run.on_hold && run.retry_count == 0;
         if waits && run.trigger_type == Trigger::ScheduledRun.as_str() {
             let first = next.entry(run.setting_id).or_insert(run.due_at);
             *first = (*first).min(run.due_at);

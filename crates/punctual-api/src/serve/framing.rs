@@ -2,9 +2,9 @@
 //!
 //! A request with both `Content-Length` and `Transfer-Encoding`, or with two lengths, ends in one place for us and maybe in
 //! another for a proxy before us; what lies between would be a request of somebody else's making. The HTTP library drops
-//! one of the two before a handler sees them, so the bytes are looked at on their way in.
+//! one of the two before a handler sees them, so the bytes are checked as they are received.
 
-/// Header lines of a head that are looked at; the HTTP library refuses more.
+/// Header lines of a head that are checked; the HTTP library refuses more.
 const HEADERS: usize = 128;
 /// The longest line of a chunk's size.
 const SIZE_LINE: usize = 1 << 10;
@@ -35,7 +35,7 @@ impl Framing {
         Self { state: State::Head, begun: Vec::new(), head_bytes }
     }
 
-    /// Takes what has come in; true when a request was in it whose end is ambiguous.
+    /// Takes what was received; true when a request was in it whose end is ambiguous.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match self.state {

@@ -1,4 +1,4 @@
-//! The two ends of a request: bytes that come in and are followed, an answer that a client may not leave unread for long,
+//! The two ends of a request: bytes that are received and followed, an answer that a client may not leave unread for long,
 //! and bodies that know when they are over.
 
 use std::{

@@ -1,4 +1,4 @@
-//! What needs a person: parked notifications and work on hold, with counts, for those who may see them.
+//! What needs attention: parked notifications and work on hold, with counts, for those who may see them.
 
 use punctual_engine::attention::Kind;
 use punctual_testkit::{TestBed, on_both};

@@ -1,4 +1,4 @@
-//! What of reports needs a person is where people look for it: runs that failed or are held, and subscriptions that nobody
+//! What of reports needs attention is where people look for it: runs that failed or are held, and subscriptions that nobody
 //! answers for or that reach nobody.
 
 use punctual_testkit::{TestBed, on_both};
@@ -17,7 +17,7 @@ on_both! {
     who_has_one_business_unit_is_told_of_its_reports_only;
 }
 
-/// What needs a person, of one kind.
+/// What needs attention, of one kind.
 async fn waiting(client: &Client, kind: &str) -> Vec<Value> {
     let found = client.get("/api/v1/attention").await.expect(200);
     let items: Vec<Value> =

@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde_json::Value;
 
-/// Keys of one provider that are looked at.
+/// Keys of one provider that are read.
 const MOST_KEYS: usize = 100;
 
 /// How a token may be signed. `none` and shared secrets are not among them.

@@ -21,7 +21,7 @@ pub struct Expected<'a> {
     pub now: Timestamp,
 }
 
-/// A token whose signature was not looked at.
+/// A token whose signature was not checked.
 pub struct Signed<'t> {
     pub key_id: Option<String>,
     algorithm: Algorithm,

@@ -1,4 +1,4 @@
-//! Everything that needs a person, over all workflows; parked messages by their cause.
+//! Everything that needs attention, over all workflows; parked messages by their cause.
 
 mod causes;
 mod list_form;

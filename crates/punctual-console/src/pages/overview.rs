@@ -1,4 +1,4 @@
-//! One look at everything: the sentence, the figures, how deliveries went in the last hours, and what needs a person.
+//! One look at everything: the sentence, the figures, how deliveries went in the last hours, and what needs attention.
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};

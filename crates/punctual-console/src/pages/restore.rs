@@ -41,7 +41,7 @@ struct RestorePage {
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let last = app.engine.last_restore().await?;
     let now = Visit::now(&app);
-    // What workflows were not told of is a follow-up of work.
+    // What workflows were not called for is a follow-up of work.
     let waiting = last.as_ref().map_or((0, 0), |(_, left)| (left.notifications, left.work + left.owed));
     let sentence = match (&last, waiting) {
         (None, _) => "This database was never restored from a backup.".to_owned(),

@@ -51,7 +51,7 @@ struct SignOnPage {
     is_kept: bool,
     redirect_uri: String,
     entered: SignOnSettings,
-    /// What was typed now; what is stored is not sent again by a form that somebody only looked at.
+    /// What was typed now; what is stored is not sent again by a form that somebody only opened.
     secret: String,
     /// Where the stored secret is.
     kept_secret: Option<String>,

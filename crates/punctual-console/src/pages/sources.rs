@@ -8,6 +8,7 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
+use punctual_model::WorkStatus;
 use punctual_store::{
     sources::{self, SourceRow},
     work::{self, WorkRow},
@@ -145,7 +146,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     let planned =
         work::of_source(&mut reader.conn(), &visit.viewer.by.reach(), &kind, &id, WORK_SHOWN).await?;
     drop(reader);
-    let waiting = planned.iter().filter(|row| row.status == "pending").count();
+    let waiting = planned.iter().filter(|row| row.is(&[WorkStatus::Pending])).count();
     let state: Value = serde_json::from_str(&row.state).unwrap_or_default();
     page(&SourcePage {
         frame: visit.frame(&app, &format!("{kind} {id}"), "/sources").await?,

@@ -14,6 +14,7 @@ mod trial;
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
+use punctual_model::survey::InstanceStatus;
 use punctual_store::{
     survey_instances,
     surveys::{self, SurveyRow},
@@ -160,12 +161,12 @@ async fn found_with_rows(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow
 
 /// How an instance is, as a pill.
 fn instance_pill(status: &str) -> Pill {
-    match status {
-        "pending" => Pill { word: "waiting", class: "neutral" },
-        "sent" => Pill { word: "sent", class: "good outline" },
-        "opened" => Pill { word: "opened", class: "warn outline" },
-        "completed" => Pill { word: "answered", class: "good" },
-        "expired" => Pill { word: "expired", class: "muted" },
-        _ => Pill { word: "unknown", class: "muted" },
+    match InstanceStatus::parse(status) {
+        Some(InstanceStatus::Pending) => Pill { word: "waiting", class: "neutral" },
+        Some(InstanceStatus::Sent) => Pill { word: "sent", class: "good outline" },
+        Some(InstanceStatus::Opened) => Pill { word: "opened", class: "warn outline" },
+        Some(InstanceStatus::Completed) => Pill { word: "answered", class: "good" },
+        Some(InstanceStatus::Expired) => Pill { word: "expired", class: "muted" },
+        None => Pill { word: "unknown", class: "muted" },
     }
 }

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
 use punctual_engine::titles::Titled;
+use punctual_model::WorkStatus;
 use punctual_store::work::{self, ListedWork, WorkList};
 
 use crate::{
@@ -131,12 +132,12 @@ fn at_least(count: i64) -> String {
 fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row {
     let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
     let mut reason = words::reason(row.reason_code.as_deref());
-    if row.retry_count > 0 && row.status == "pending" {
-        let tries = counted(row.retry_count, "try failed", "tries failed");
-        reason = if reason.is_empty() { tries } else { format!("{tries}: {reason}") };
+    if row.retry_count > 0 && row.status == WorkStatus::Pending {
+        let failed = counted(row.retry_count, "attempt failed", "attempts failed");
+        reason = if reason.is_empty() { failed } else { format!("{failed}: {reason}") };
     }
     Row {
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status.as_str(), row.on_hold),
         due: visit.zone.when(due, now),
         local: row.local_date.map(|date| match &row.time_zone {
             Some(zone) => format!("{date} {}", zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")),

@@ -9,6 +9,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{operate::WorkAction, titles::Titled};
+use punctual_model::WorkStatus;
 use punctual_store::{
     audit,
     notifications::{self, NotificationRow},
@@ -94,7 +95,7 @@ impl Action {
     fn name(&self, row: &WorkRow) -> &'static str {
         match self {
             Self::Release => "Release…",
-            Self::Retry if row.status == "completed" => "Repeat…",
+            Self::Retry if row.is(&[WorkStatus::Completed]) => "Repeat…",
             Self::Retry => "Retry…",
             Self::Cancel => "Cancel…",
         }
@@ -110,10 +111,10 @@ impl Action {
         if row.on_hold {
             actions.push(Self::Release);
         }
-        if matches!(row.status.as_str(), "failed" | "deactivated" | "cancelled" | "completed") {
+        if !row.is(&[WorkStatus::Pending, WorkStatus::Processing]) {
             actions.push(Self::Retry);
         }
-        if matches!(row.status.as_str(), "pending" | "failed") {
+        if row.is(&[WorkStatus::Pending, WorkStatus::Failed]) {
             actions.push(Self::Cancel);
         }
         actions
@@ -181,15 +182,16 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: i64| visit.zone.when(instant(at), now).text;
-    match row.status.as_str() {
+    let Ok(status) = row.status() else { return "Its status cannot be read.".to_owned() };
+    match status {
         _ if row.on_hold => format!("Put on hold {}. Needs attention.", when(row.updated_at)),
-        "pending" if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
-        "pending" => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
-        "processing" => "Processing.".to_owned(),
-        "completed" => format!("Completed {}.", when(row.updated_at)),
-        "failed" => format!("Failed {}.", when(row.updated_at)),
-        "deactivated" => format!("Skipped {}: nothing was to be sent.", when(row.updated_at)),
-        _ => format!("Cancelled {}.", when(row.updated_at)),
+        WorkStatus::Pending if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
+        WorkStatus::Pending => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
+        WorkStatus::Processing => "Processing.".to_owned(),
+        WorkStatus::Completed => format!("Completed {}.", when(row.updated_at)),
+        WorkStatus::Failed => format!("Failed {}.", when(row.updated_at)),
+        WorkStatus::Deactivated => format!("Skipped {}: nothing was to be sent.", when(row.updated_at)),
+        WorkStatus::Cancelled => format!("Cancelled {}.", when(row.updated_at)),
     }
 }
 
@@ -230,11 +232,11 @@ fn happened<'r>(
             ..Happened::new(instant(again.created_at), "Repeated")
         });
     }
-    let (title, class) = match row.status.as_str() {
-        "completed" => ("Completed", "good"),
-        "failed" => ("Failed", "bad"),
-        "processing" => ("Taken", ""),
-        _ => return all,
+    let (title, class) = match row.status() {
+        Ok(WorkStatus::Completed) => ("Completed", "good"),
+        Ok(WorkStatus::Failed) => ("Failed", "bad"),
+        Ok(WorkStatus::Processing) => ("Taken", ""),
+        Ok(WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled) | Err(_) => return all,
     };
     let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
@@ -251,7 +253,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
             "It continues at its due time, or at once if that has passed.",
             "Release work row",
         ),
-        Action::Retry if row.status == "completed" => (
+        Action::Retry if row.is(&[WorkStatus::Completed]) => (
             "Repeat 1 work row?",
             "It is completed. A new row with a new key is created, and its messages are sent again.",
             "Repeat work row",

@@ -1,4 +1,4 @@
-//! Reports on the pages: what lies ahead, the mail as it will look, runs with their owner and files, and moving over.
+//! Reports on the pages: what lies ahead, the mail as it will look, runs with their owner and files, and the migration.
 
 use jiff::Timestamp;
 use punctual_model::{NotificationSource, Reach};

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::keys::hex;
 
-/// The first part of every digest, so that another way of computing it can be told apart.
+/// The first part of every digest, so that another way of computing it can be distinguished.
 const FORM: &str = "punctual audit 1";
 
 /// Parts of a hash, each with its length, so that no two sets of parts look alike; a missing one is not an empty one.

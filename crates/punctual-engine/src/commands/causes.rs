@@ -13,7 +13,7 @@ use crate::{Engine, EngineError, attention::COUNTED};
 
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Causes that are told apart; an installation has a handful.
+/// Distinct causes; an installation has a handful.
 const CAUSES: i64 = 100;
 
 /// What a retry of one cause would change.

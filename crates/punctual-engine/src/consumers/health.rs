@@ -23,7 +23,7 @@ use crate::{
 pub(super) const REPORT_EVERY: Duration = Duration::from_secs(15);
 /// What a node reported longer ago says nothing about now: three reports are missing.
 const FRESH_FOR: Duration = Duration::from_secs(45);
-/// A consumer that takes nothing for so long needs a person: brokers are restarted within minutes.
+/// A consumer that takes nothing for so long needs attention: brokers are restarted within minutes.
 const LONG: Duration = Duration::from_secs(5 * 60);
 
 /// Whether events are being taken.

@@ -96,7 +96,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let now = self.clock.now();
         facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
-        // "manners" is a stored name: audit entries are not rewritten.
+        // The stored name is an older one: audit entries are not rewritten.
         Ok(by.audit(tx, now, AuditAction::Put, "manners", "settings", None).await?)
     }
 

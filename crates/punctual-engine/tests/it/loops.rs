@@ -34,7 +34,7 @@ fn hourly_poll(bed: TestBedBuilder) -> TestBedBuilder {
     })
 }
 
-/// Arrivals, with when they were heard.
+/// Arrivals, with how late they were.
 fn listening(bed: &TestBed) -> (TestBed, mpsc::UnboundedReceiver<(String, i64)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let clock = punctual_testkit::WallClock;
@@ -45,24 +45,11 @@ fn listening(bed: &TestBed) -> (TestBed, mpsc::UnboundedReceiver<(String, i64)>)
     (bed.with(|bed| bed.listener("*", hear)), receiver)
 }
 
-async fn idle(bed: &TestBed) {
-    // The first pass of the loops must be over, or it would find the row by itself.
-    signal("the first look", async {
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
-        }
-        let mut tx = bed.begin().await;
-        punctual_store::facts::put(&mut tx.conn(), bed.now(), "idle", "1").await.unwrap();
-        tx.commit().await.unwrap();
-    })
-    .await;
-}
-
 async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     for n in 0..20 {
-        idle(&bed).await;
+        bed.until_idle().await;
         bed.schedule(&n.to_string(), "t", bed.now()).await;
         let (id, late) = signal("the arrival", heard.recv()).await.unwrap();
         assert_eq!(id, format!("schedule:{n}"));
@@ -74,7 +61,7 @@ async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
 async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
-    idle(&bed).await;
+    bed.until_idle().await;
     for n in 0..20 {
         let at = bed.now() + jiff::SignedDuration::from_millis(30 + 10 * n);
         bed.schedule(&n.to_string(), "t", at).await;
@@ -93,7 +80,7 @@ async fn a_notification_written_now_is_sent_without_the_poll(bed: TestBed) {
     let running = bed.engine.run();
     gate.let_go(20);
     for n in 0..20 {
-        idle(&bed).await;
+        bed.until_idle().await;
         bed.accept_one(bed.message_over("gated:default", &[&format!("{n}@example.org")])).await;
         assert_eq!(gate.arrived().await.address, format!("{n}@example.org"));
     }
@@ -131,7 +118,7 @@ async fn of_an_id_handed_in_twice_the_first_is_sent(bed: TestBed) {
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
     let running = bed.engine.run();
-    idle(&bed).await;
+    bed.until_idle().await;
     gate.let_go(2);
     let first = bed.message_over("gated:default", &["a@example.org"]);
     let second = NewNotification { subject: "Other".into(), ..first.clone() };
@@ -161,7 +148,7 @@ async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
-    idle(&bed).await;
+    bed.until_idle().await;
     punctual_workflows::schedules::reschedule(
         &bed.engine,
         &punctual_engine::Actor::named("test"),
@@ -178,7 +165,7 @@ async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let other = bed.node("front").await;
     let running = bed.engine.run();
-    idle(&bed).await;
+    bed.until_idle().await;
     // Until the node listens, nobody can tell it anything: a row a little ahead is told again by the next one.
     signal("a wake-up from the other node", async {
         for n in 0.. {
@@ -230,7 +217,7 @@ async fn work_that_sends_is_sent_at_once(bed: TestBed) {
     let bed = bed.with(|bed| bed.workflow(workflow).adapter(adapter));
     bed.channel("gated:default", "gated").await;
     let running = bed.engine.run();
-    idle(&bed).await;
+    bed.until_idle().await;
     gate.let_go(100);
     let rows: Vec<_> = (0..100).map(|n| new_work("test", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;

@@ -177,7 +177,7 @@ async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: TestBed) {
     assert_eq!(ann.unwrap().reason, "complaint");
     assert_eq!(suppressions::get(&mut reader.conn(), "email", "bob@example.org").await.unwrap(), None);
     let attention = bed.engine.attention_counts(&punctual_model::Reach::Everything).await.unwrap();
-    assert_eq!(attention, [(Kind::Receipt, 1)], "who complains has it; what did not arrive needs a person");
+    assert_eq!(attention, [(Kind::Receipt, 1)], "who complains has it; what did not arrive needs attention");
     // An unsubscription after it was read says nothing new of the message, and all of its reader.
     sent(&bed, "eve@example.org").await;
     tell(&bed, json!([{ "id": "id-eve@example.org", "state": "read" }])).await;

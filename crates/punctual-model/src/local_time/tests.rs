@@ -311,6 +311,6 @@ proptest! {
         let _ = parse_instant(&text);
         let _ = parse_date(&text);
         let _ = parse_time(&text);
-        prop_assert!(zone(&text).is_ok() || zone(&text).is_err());
+        let _ = zone(&text);
     }
 }

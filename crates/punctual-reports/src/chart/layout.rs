@@ -8,7 +8,7 @@ use crate::{
     view::{Shown, View},
 };
 
-/// More bars cannot be told apart; more points of a line fall on one another.
+/// More bars cannot be distinguished; more points of a line fall on one another.
 const BARS_MAX: usize = 60;
 const POINTS_MAX: usize = 600;
 const LABEL_MAX: usize = 16;

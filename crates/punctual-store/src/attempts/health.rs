@@ -7,7 +7,7 @@ use crate::db::{Conn, Result, Sql, args, sql};
 
 /// How far back it goes.
 pub const HEALTH_WINDOW: SignedDuration = SignedDuration::from_hours(1);
-/// How many attempts are looked at: what a page can afford to read.
+/// How many attempts are read: what a page can afford to read.
 pub const HEALTH_ATTEMPTS: i64 = 5_000;
 
 /// What the attempts of one channel came to.

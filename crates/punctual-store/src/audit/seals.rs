@@ -198,7 +198,7 @@ const ERASE_SALT: Sql =
     sql!("audit.erase_salt", "UPDATE audit_seals SET salt = NULL WHERE entry_id IN ({ints $1})");
 
 /// Empties what these entries say about a person, the subject too where it names one. Without its salt the hash of the
-/// payload tells nothing, and the digest stays good.
+/// payload reveals nothing, and the digest stays good.
 #[boxed]
 pub async fn erase(conn: &mut Conn<'_>, ids: &[i64], with_subject: bool) -> Result<()> {
     conn.execute(&ERASE, args![ids.to_vec(), with_subject]).await?;

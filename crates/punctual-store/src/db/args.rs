@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, Json, NotificationId, NotificationStatus, Reach, WorkId, WorkKey, WorkStatus,
+    ChannelKey, Json, NotificationId, NotificationStatus, OwnershipStatus, Reach, WorkId, WorkKey, WorkStatus,
 };
 use sqlx::{Arguments, postgres::PgArguments};
 
@@ -122,6 +122,7 @@ arg_from! {
     NotificationId => |v| Arg::Text(Some(v.to_string()));
     Vec<NotificationId> => |v| Arg::Texts(v.iter().map(ToString::to_string).map(|id| Value::Text(id.into())).collect());
     WorkStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
+    OwnershipStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<WorkStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
     NotificationStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<NotificationStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));

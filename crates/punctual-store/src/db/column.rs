@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus, ReasonCode, WorkId,
-    WorkKey, WorkStatus, ids::derive_uuid,
+    AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus, OwnershipStatus,
+    ReasonCode, WorkId, WorkKey, WorkStatus, ids::derive_uuid,
 };
 
 use super::record::instant;
@@ -175,6 +175,7 @@ text_columns! {
     NotificationId: |text| Some(text.parse().unwrap_or_else(|_| unreadable_id(text))), "a text", |value| value.to_string();
     NotificationStatus: |text| Self::parse(text), "a status of notifications", |value| value.as_str();
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
+    OwnershipStatus: |text| Self::parse(text), "a status of an ownership", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();
     AuditAction: |text| text.parse().ok(), "an action of the audit", |value| value.as_str();

@@ -10,7 +10,7 @@ use crate::error::DriverError;
 pub struct Deadlines {
     /// One statement, or a commit. The longest of them work on bounded sets and take well under a second.
     pub statement: Duration,
-    /// One statement of a page or a list; whoever asked is told when it takes longer.
+    /// One statement of a page or a list; the caller gets an error when it takes longer.
     pub read: Duration,
     /// Waiting for a free connection.
     pub acquire: Duration,

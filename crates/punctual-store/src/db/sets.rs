@@ -61,7 +61,7 @@ struct Id {
 
 impl Conn<'_> {
     /// Changes at most one row for each row of a set; returns the ids of those it changed. PostgreSQL's text returns
-    /// them as `id`, SQLite's returns nothing, and `id_of` tells the id of a row of the set.
+    /// them as `id`, SQLite's returns nothing, and `id_of` returns the id of a row of the set.
     pub async fn change(
         &mut self,
         sql: &Sql,

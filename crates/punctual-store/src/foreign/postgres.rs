@@ -140,7 +140,7 @@ fn bound(value: &Cell) -> Option<String> {
     }
 }
 
-/// The driver's text may have the host and the user in it, so only the kind of trouble is told.
+/// The driver's text may have the host and the user in it, so only the kind of error is returned.
 fn unreachable(error: &sqlx::Error) -> ForeignFault {
     let code = error.as_database_error().and_then(|refusal| refusal.code()).unwrap_or_default();
     match &*code {

@@ -1,7 +1,7 @@
 //! Pages of the outbox for people: every page costs the same, whatever is filtered and however much there is.
 //!
 //! A page walks backwards from a place along the index that fits its filter best, over a bounded number of rows. What
-//! lies beyond is not looked at; the answer says where to go on.
+//! lies beyond is not read; the answer says where to go on.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -78,7 +78,7 @@ pub struct Browse {
     pub q: Option<String>,
     pub before: Option<Place>,
     pub limit: usize,
-    /// Rows looked at, at most.
+    /// Rows read, at most.
     pub window: i64,
 }
 
@@ -102,7 +102,7 @@ pub enum Next {
     End,
     /// There are older ones that match.
     Page(Place),
-    /// So many rows were looked at; whether older ones match is not known.
+    /// So many rows were read; whether older ones match is not known.
     Further(Place),
 }
 

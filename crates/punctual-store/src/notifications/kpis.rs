@@ -90,7 +90,7 @@ pub async fn failed_events(conn: &mut Conn<'_>) -> Result<i64> {
     Ok(count)
 }
 
-// SQLite takes "a site is named" for a reason to read all rows that have one, so it is told which rows to start from.
+// SQLite takes "a site is named" for a reason to read all rows that have one, so the statement says which rows to start from.
 const SITE_KPIS: Sql = sql!(
     "notifications.site_kpis",
             "

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -263,7 +263,7 @@ pub struct LiveWork {
     pub id: i64,
     pub key: String,
     pub setting_id: String,
-    pub status: String,
+    pub status: WorkStatus,
 }
 
 // Relies on work_by_setting and notifications_by_work.

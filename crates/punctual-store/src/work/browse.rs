@@ -2,7 +2,7 @@
 //! walks one index over a bounded number of rows.
 
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
@@ -18,7 +18,7 @@ pub struct ListedWork {
     pub due_at: i64,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
-    pub status: String,
+    pub status: WorkStatus,
     pub on_hold: bool,
     pub ready_at: i64,
     pub retry_count: i64,

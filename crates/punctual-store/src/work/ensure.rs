@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::{InputHash, NewWork};
+use punctual_model::{InputHash, NewWork, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -13,7 +13,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 pub struct Existing {
     pub id: i64,
     pub key: String,
-    pub status: String,
+    pub status: WorkStatus,
     pub on_hold: bool,
     pub cancelled_by_person: bool,
     pub due_at: i64,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 use serde::{Deserialize, Serialize};
 
 use super::WorkRow;
@@ -16,7 +16,7 @@ pub struct OfSource {
     pub source_type: String,
     pub source_id: String,
     pub setting_id: Option<String>,
-    pub status: String,
+    pub status: WorkStatus,
     pub on_hold: bool,
     pub business_unit: Option<String>,
     pub due_at: i64,
@@ -66,7 +66,7 @@ pub struct Transfer {
 pub struct Transferred {
     pub id: i64,
     pub business_unit: Option<String>,
-    pub status: String,
+    pub status: WorkStatus,
     pub version: i64,
 }
 

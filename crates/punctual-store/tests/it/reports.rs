@@ -1,7 +1,7 @@
 //! The tables of reports and rollouts: subscriptions by version, one owner a run, records, stages, and the views that
 //! other schedulers read.
 
-use punctual_model::{InputHash, NewWork, Reach, Trigger, WorkKey};
+use punctual_model::{InputHash, NewWork, OwnershipStatus, Reach, Trigger, WorkKey};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     rollouts::{self, RolloutRow},
@@ -94,10 +94,17 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
     assert_eq!(run_ownership::take(conn, bed.now(), &take("k", OLD)).await.unwrap().owner, OLD);
     assert_eq!(run_ownership::take(conn, bed.now(), &take("k", OURS)).await.unwrap().owner, OLD);
     assert_eq!(run_ownership::take(conn, bed.now(), &take("k", OLD)).await.unwrap().version, 1);
-    assert!(run_ownership::report(conn, bed.now(), "k", OURS, "cancelled", None).await.unwrap().is_none());
-    let cancelled =
-        run_ownership::report(conn, bed.now(), "k", OLD, "cancelled", None).await.unwrap().unwrap();
-    assert_eq!(cancelled.status, "cancelled");
+    assert!(
+        run_ownership::report(conn, bed.now(), "k", OURS, OwnershipStatus::Cancelled, None)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let cancelled = run_ownership::report(conn, bed.now(), "k", OLD, OwnershipStatus::Cancelled, None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(cancelled.status, OwnershipStatus::Cancelled);
     assert_eq!(run_ownership::take(conn, bed.after(1), &take("k", OURS)).await.unwrap(), cancelled);
     let taken = run_ownership::take_over(conn, bed.after(1), &take("k", OURS)).await.unwrap();
     assert_eq!(
@@ -107,7 +114,12 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
     let rows = [("k".to_owned(), "{\"n\":1}".to_owned())];
     assert_eq!(run_ownership::delivered(conn, bed.now(), OURS, &rows).await.unwrap(), 1);
     assert_eq!(run_ownership::delivered(conn, bed.now(), OURS, &rows).await.unwrap(), 0, "once");
-    assert!(run_ownership::report(conn, bed.now(), "k", OURS, "cancelled", None).await.unwrap().is_none());
+    assert!(
+        run_ownership::report(conn, bed.now(), "k", OURS, OwnershipStatus::Cancelled, None)
+            .await
+            .unwrap()
+            .is_none()
+    );
     let row = run_ownership::lock(conn, vec!["k".into(), "none".into()]).await.unwrap().remove(0);
     assert_eq!((row.status.as_str(), row.coordinates.as_deref()), ("delivery_created", Some("{\"n\":1}")));
     assert_eq!(run_ownership::by_keys(conn, vec!["k".into()]).await.unwrap(), [row]);

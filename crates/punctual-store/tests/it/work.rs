@@ -274,7 +274,7 @@ async fn s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates(bed: Test
             _ => {}
         }
         let found = work::lock_existing(conn, vec![ended.into()]).await.unwrap();
-        assert_eq!(found[0].status, ended);
+        assert_eq!(found[0].status.as_str(), ended);
         let again = new_work("test", ended, bed.after(60));
         work::reschedule(conn, bed.now(), &[(&found[0], &again)]).await.unwrap();
         tx.commit().await.unwrap();

@@ -1,6 +1,6 @@
 //! The judge of a trial: four logs in, one verdict out. It knows nothing of the engine.
 //!
-//! Messages are told apart by a key that the clients chose and that everybody along the way keeps (the subject), so that
+//! Messages are distinguished by a key that the clients chose and that everybody along the way keeps (the subject), so that
 //! the same rules hold whatever id a message got on its way.
 
 use std::{
@@ -22,7 +22,7 @@ pub struct Asked {
     pub not_before: Option<Timestamp>,
 }
 
-/// What the clients were told.
+/// What the clients were answered.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Answered with a success.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Registration};
-use punctual_model::{Adapter, Clock, ConsumerAdapter, ManualClock};
+use punctual_model::{Adapter, ConsumerAdapter, ManualClock};
 use punctual_store::blobs::Blobs;
 
 use super::{Database, START, TestBed};
-use crate::WallClock;
+use crate::clock::WatchedClock;
 
 #[derive(Clone)]
 pub struct Recipe {
@@ -28,8 +28,8 @@ pub struct Recipe {
     pub(super) captured: Arc<Captured>,
     /// Shared by all nodes, as in an installation with several.
     pub(super) blobs: Blobs,
-    /// Set where another clock than the manual one gives the time.
-    pub(super) told_by: Option<Arc<dyn Clock>>,
+    /// Set where the system's clock gives the time instead of the manual one.
+    pub(super) wall: Option<WatchedClock>,
 }
 
 /// A bed that is being made.
@@ -59,7 +59,7 @@ impl TestBedBuilder {
             connections: 8,
             without_skip_locked: false,
             notifies_nodes: false,
-            // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
+            // Channels that a test breaks on purpose go on failing; a test that wants their circuit to open says so.
             config: EngineConfig::default(),
             workflows: punctual_workflows::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
@@ -68,7 +68,7 @@ impl TestBedBuilder {
             clock: Arc::new(ManualClock::new(start)),
             captured,
             blobs: Blobs::in_memory(),
-            told_by: None,
+            wall: None,
         })
     }
 
@@ -139,7 +139,7 @@ impl TestBedBuilder {
 
     /// The system's time instead of a stopped clock: for tests with the loops running.
     pub fn wall_clock(mut self) -> Self {
-        self.0.told_by = Some(Arc::new(WallClock));
+        self.0.wall = Some(WatchedClock::default());
         self
     }
 

@@ -293,7 +293,7 @@ pub async fn delete_rule(engine: &Engine, by: &Actor, id: &str) -> Result<(), Co
     Ok(())
 }
 
-/// Tries a rule that is out of step again at once, because a person asked; returns it as it is then.
+/// Schedules a rule that is out of step again at once, because a person asked; returns it as it is then.
 #[boxed]
 pub async fn repair_rule(engine: &Engine, by: &Actor, id: &str) -> Result<RuleRow, CommandError> {
     let now = engine.clock.now();

@@ -135,7 +135,7 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
         let now = engine.clock.now();
         let mut tx = engine.store.begin(Lane::Intake).await?;
         let row = work::by_key(&mut tx.conn(), &Reach::Everything, key).await?;
-        let Some(row) = row.filter(|row| row.status == WorkStatus::Pending.as_str()) else { break };
+        let Some(row) = row.filter(|row| row.is(&[WorkStatus::Pending])) else { break };
         let Some(next) = Next::read(&mut tx.conn(), providers, key, &row.input, true).await? else { break };
         let outcome = next.outcome(providers, now);
         let progress = next.progress_after(&outcome.plan);

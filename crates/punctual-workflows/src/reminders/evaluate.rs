@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{InputHash, NewWork, ReasonCode, WorkKey, local_time::Adjustment};
+use punctual_model::{InputHash, NewWork, ReasonCode, WorkKey, WorkStatus, local_time::Adjustment};
 use punctual_store::{
     reminders::states::StateRow,
     work::{OfSource, Transfer},
@@ -270,8 +270,9 @@ impl<'r> Rows<'r> {
     /// What follows an occurrence whose row was sent, cancelled or held: one that does not go on by itself never ends its
     /// chain. Every step passes a row that exists.
     fn go_on(&self, case: &Case<'_>, candidates: &mut Vec<Candidate>) {
-        let is_stopped =
-            |row: &OfSource| row.on_hold || !matches!(row.status.as_str(), "pending" | "processing");
+        let is_stopped = |row: &OfSource| {
+            row.on_hold || !matches!(row.status, WorkStatus::Pending | WorkStatus::Processing)
+        };
         while let Some(last) = candidates.last()
             && self.get(&last.key).is_some_and(is_stopped)
             && let Some(mut next) = case.setting.rule.next(case, last.due_at)
@@ -299,7 +300,7 @@ impl<'r> Rows<'r> {
 }
 
 fn is_live(row: &OfSource) -> bool {
-    matches!(row.status.as_str(), "pending" | "failed")
+    matches!(row.status, WorkStatus::Pending | WorkStatus::Failed)
 }
 
 /// The state of a row that is wanted.
@@ -337,10 +338,10 @@ fn row_state(
             || row.due_at == candidate.due_at.as_microsecond()
                 && row.local_date.as_deref() == Some(&date)
                 && row.time_zone.as_deref() == Some(&zone.name));
-    match row.status.as_str() {
-        "completed" | "processing" => RowState::Right,
-        "pending" if row.on_hold || same => RowState::Right,
-        "pending" if late => {
+    match row.status {
+        WorkStatus::Completed | WorkStatus::Processing => RowState::Right,
+        WorkStatus::Pending if row.on_hold || same => RowState::Right,
+        WorkStatus::Pending if late => {
             let planned_for = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
             match (is_over(planned_for), planned_for <= now) {
                 (true, _) => RowState::MovedAway,
@@ -349,9 +350,9 @@ fn row_state(
                 (false, false) => RowState::MovedToPast,
             }
         }
-        "pending" => RowState::Elsewhere,
-        _ if late => RowState::Right,
-        _ => RowState::Ended,
+        WorkStatus::Pending => RowState::Elsewhere,
+        WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled if late => RowState::Right,
+        WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => RowState::Ended,
     }
 }
 
@@ -376,11 +377,11 @@ pub fn new_work(setting: &Setting, source: &Source, zone: &Zone, candidate: &Can
 /// How a row is transferred whose source has moved to another business unit. A row that was made from something else than
 /// its own key and unit is none of these, and stays a conflict.
 fn transfer_of(row: &OfSource, key: &WorkKey, unit: Option<&str>) -> Option<Transfer> {
-    let is_open = matches!(row.status.as_str(), "pending" | "failed" | "deactivated" | "cancelled");
+    let is_open = !matches!(row.status, WorkStatus::Processing | WorkStatus::Completed);
     let (here, there) = (row.business_unit.as_deref(), input_hash(key, unit).to_string());
     let moves = row.input_hash != there && row.input_hash == input_hash(key, here).to_string();
     let unit = unit.map(str::to_owned);
-    let may_move = !row.on_hold || row.status == "deactivated";
+    let may_move = !row.on_hold || row.status == WorkStatus::Deactivated;
     (is_open && moves && may_move).then(|| Transfer {
         key: key.as_str().to_owned(),
         business_unit: unit,

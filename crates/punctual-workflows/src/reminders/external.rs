@@ -4,6 +4,8 @@
 //! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
 //! is open. What it found, what that plans, the new watermark and the end of the row are committed together.
 
+mod cells;
+
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Span, Timestamp, civil::Date, tz::TimeZone};
@@ -33,6 +35,8 @@ use super::{
     load,
     reconcile::{Report, next_moment},
 };
+pub use cells::Mark;
+use cells::{is_true, json_of, text};
 
 /// The kind of a look's work row.
 pub const KIND: &str = "reconcile-external";
@@ -63,43 +67,6 @@ pub struct External {
     pub business_units: Option<Vec<String>>,
     pub batch: Option<u32>,
     pub timeout: Duration,
-}
-
-/// A place in the order of changes.
-#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Mark {
-    Instant(Timestamp),
-    Integer(i64),
-    Text(String),
-}
-
-impl Mark {
-    fn of(cell: &Cell) -> Option<Self> {
-        Some(match cell {
-            Cell::Instant(at) => Self::Instant(*at),
-            Cell::Integer(number) => Self::Integer(*number),
-            Cell::Text(text) => Self::Text(text.clone()),
-            Cell::Date(date) => Self::Text(date.to_string()),
-            Cell::Null | Cell::Bool(_) | Cell::Decimal(_) => return None,
-        })
-    }
-
-    fn cell(&self) -> Cell {
-        match self {
-            Self::Instant(at) => Cell::Instant(*at),
-            Self::Integer(number) => Cell::Integer(*number),
-            Self::Text(text) => Cell::Text(text.clone()),
-        }
-    }
-
-    /// As it is shown: how far a look has come.
-    fn as_micros(&self) -> i64 {
-        match self {
-            Self::Instant(at) => at.as_microsecond(),
-            Self::Integer(_) | Self::Text(_) => 0,
-        }
-    }
 }
 
 /// Behind which row a look goes on.
@@ -299,41 +266,6 @@ impl External {
             occurred_at: row.changed_at.unwrap_or(now).min(now),
         };
         found.rows.iter().map(change).collect()
-    }
-}
-
-fn text(cell: &Cell) -> Option<String> {
-    match json_of(cell) {
-        Value::String(text) if !text.is_empty() => Some(text),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-/// A flag as databases keep it; nothing at all is the default.
-fn is_true(cell: &Cell, default: bool) -> bool {
-    match cell {
-        Cell::Null => default,
-        Cell::Bool(value) => *value,
-        Cell::Integer(number) => *number != 0,
-        other => matches!(
-            text(other).unwrap_or_default().to_ascii_lowercase().as_str(),
-            "true" | "t" | "yes" | "y" | "1"
-        ),
-    }
-}
-
-fn json_of(cell: &Cell) -> Value {
-    match cell {
-        Cell::Null => Value::Null,
-        Cell::Bool(value) => (*value).into(),
-        Cell::Integer(number) => (*number).into(),
-        Cell::Decimal(amount) => {
-            serde_json::from_str(&amount.to_string()).unwrap_or_else(|_| amount.to_string().into())
-        }
-        Cell::Date(date) => date.to_string().into(),
-        Cell::Instant(at) => at.to_string().into(),
-        Cell::Text(text) => text.as_str().into(),
     }
 }
 

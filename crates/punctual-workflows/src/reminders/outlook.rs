@@ -1,5 +1,5 @@
 //! What a setting would send next, and what it would have sent in the last twelve months. Both follow from the present
-//! states of sources by the functions that plan: nothing that was ever stored or sent is looked at, and a date that a source had
+//! states of sources by the functions that plan: nothing that was ever stored or sent is read, and a date that a source had
 //! before its present one is not known any more.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct Outlook {
     pub past_count: u64,
     /// How many in each month, as `2026-05`.
     pub past_by_month: BTreeMap<String, u64>,
-    /// Sources of its type that were looked at, and those that it is for.
+    /// Sources of its type that were read, and those that it is for.
     pub sources: u64,
     pub matching: u64,
     /// There are more sources than one outlook reads.

@@ -245,7 +245,7 @@ impl Batch {
         report.deactivated += plan.deactivate;
         let mut watermark = self.watermark;
         if self.is_last {
-            // Looked at again next time: a transaction that was slow to commit may have written a little earlier.
+            // Read again next time: a transaction that was slow to commit may have written a little earlier.
             const SLACK_MICROS: i64 = 60 * 1_000_000;
             watermark = report.until.map_or(watermark, |until| (until - SLACK_MICROS).max(watermark));
             (report.until, report.after, report.daily_after) = (None, None, None);

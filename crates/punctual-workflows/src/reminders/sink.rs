@@ -197,8 +197,8 @@ pub(super) async fn transfer(
         .await?
         .into_iter()
         .map(|row| audit::Entry {
-            from: Some(row.status.clone()),
-            to: Some(row.status.clone()),
+            from: Some(row.status.as_str().into()),
+            to: Some(row.status.as_str().into()),
             version: Some(row.version),
             reason: Some(ReasonCode::BusinessUnitChanged.into()),
             data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),

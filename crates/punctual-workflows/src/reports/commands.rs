@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{AuditAction, Cause, NotificationStatus, ReasonCode};
+use punctual_model::{AuditAction, Cause, NotificationStatus, ReasonCode, WorkStatus};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -130,7 +130,7 @@ impl Change {
 }
 
 /// Pauses, resumes, transfers or removes a subscription. What waits is ended by the first and the last; what was made
-/// stays on record. `seen` is the version that was looked at; with another one now nothing is done.
+/// stays on record. `seen` is the version that was shown; with another one now nothing is done.
 #[boxed]
 pub async fn change(
     engine: &Engine,
@@ -179,7 +179,11 @@ pub async fn change_in(
         Err(faults) if *change == Change::Resume => return Err(CommandError::Invalid(faults)),
         Err(_) => {
             let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
-            let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
+            let keys = live
+                .into_iter()
+                .filter(|row| row.status != WorkStatus::Processing)
+                .map(|row| row.key)
+                .collect();
             effects::deactivate(tx, now, ReasonCode::DefinitionInvalid, keys).await?;
         }
     }
@@ -217,15 +221,16 @@ pub async fn run_now(
     })?;
     // One that is there keeps its moment: what it reports on follows from when it was asked for.
     let known = punctual_store::work::by_key(&mut tx.conn(), &by.reach(), wanted.key.as_str()).await?;
-    if let Some(known) =
-        known.filter(|known| matches!(known.status.as_str(), "pending" | "processing" | "completed"))
-    {
-        let outcome = match known.status.as_str() {
-            "completed" => EnsureOutcome::Completed,
-            "processing" => EnsureOutcome::InProgress,
-            _ => EnsureOutcome::Unchanged,
+    if let Some(known) = known {
+        let outcome = match known.status()? {
+            WorkStatus::Completed => Some(EnsureOutcome::Completed),
+            WorkStatus::Processing => Some(EnsureOutcome::InProgress),
+            WorkStatus::Pending => Some(EnsureOutcome::Unchanged),
+            WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => None,
         };
-        return Ok((known, outcome));
+        if let Some(outcome) = outcome {
+            return Ok((known, outcome));
+        }
     }
     let ensured = ensure_in(&mut tx, now, std::slice::from_ref(&wanted), Cause::Person).await?;
     let data = serde_json::json!({ "key": wanted.key.to_string() }).to_string();
@@ -254,9 +259,11 @@ pub async fn retry(
     if run.on_hold {
         return engine.release_work(by, run.id, seen).await;
     }
-    match run.status.as_str() {
-        "failed" | "deactivated" | "cancelled" => return engine.retry_work(by, run.id, seen).await,
-        "completed" => {
+    match run.status()? {
+        WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => {
+            return engine.retry_work(by, run.id, seen).await;
+        }
+        WorkStatus::Completed => {
             let mut reader = engine.store.read().await?;
             let queued = runs::notifications_of(&mut reader.conn(), run).await?;
             let parked = notifications::by_ids(&mut reader.conn(), &by.reach(), queued).await?;
@@ -266,7 +273,7 @@ pub async fn retry(
             }
         }
         // It waits for its next attempt: a person who asks has it retried now.
-        "pending" if run.retry_count > 0 => {
+        WorkStatus::Pending if run.retry_count > 0 => {
             let now = engine.clock.now();
             let mut tx = engine.store.begin(Lane::Intake).await?;
             punctual_store::work::hasten(&mut tx.conn(), now, run.id).await?;
@@ -276,7 +283,7 @@ pub async fn retry(
             tx.commit().await?;
         }
         // It is due anyway, or under way.
-        _ => {}
+        WorkStatus::Pending | WorkStatus::Processing => {}
     }
     Ok(engine.work_row(&by.reach(), run.id).await?)
 }

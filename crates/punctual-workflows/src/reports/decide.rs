@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};
 use punctual_model::{
-    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, Reach,
-    ReasonCode, WorkKey, ids::derive_uuid,
+    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId,
+    OwnershipStatus, Reach, ReasonCode, WorkKey, ids::derive_uuid,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -168,7 +168,7 @@ impl Loaded {
             Prepared::Missed => Outcome::skipped(ReasonCode::Missed),
             Prepared::NotOurs => not_ours(stage, self.kind_of(run)),
             Prepared::Conflict { owner, status } => Outcome {
-                details: Details::Conflict { owner: owner.clone(), status: status.clone() },
+                details: Details::Conflict { owner: owner.clone(), status: *status },
                 ..Outcome::plain("conflict", Decision::Hold(ReasonCode::OwnershipConflict))
             },
             // Whoever asks again gets what was made the first time.
@@ -185,7 +185,8 @@ impl Loaded {
             Prepared::Made(made) => {
                 let owned = self.ownership.get(&row.key);
                 let is_ours = owned.is_some_and(|owned| {
-                    owned.owner == Owner::AutomationScheduler.as_str() && owned.status == "owned"
+                    owned.owner == Owner::AutomationScheduler.as_str()
+                        && owned.status == OwnershipStatus::Owned
                 });
                 if !is_ours {
                     return Outcome::skipped(ReasonCode::RolledBack);
@@ -351,7 +352,7 @@ pub struct Record {
 #[derive(Clone, Debug)]
 enum Details {
     None,
-    Conflict { owner: String, status: String },
+    Conflict { owner: String, status: OwnershipStatus },
     Fault { code: String, detail: Option<String>, may_pass: Option<bool> },
     Made { period: Period, rows: usize, truncated: bool, artefacts: Vec<Artefact>, started_at: Timestamp },
 }
@@ -371,7 +372,9 @@ impl Details {
     fn json(&self) -> Value {
         match self {
             Self::None => json!({}),
-            Self::Conflict { owner, status } => json!({ "conflict": { "owner": owner, "status": status } }),
+            Self::Conflict { owner, status } => {
+                json!({ "conflict": { "owner": owner, "status": status.as_str() } })
+            }
             Self::Fault { code, detail, may_pass: None } => {
                 json!({ "fault": { "code": code, "detail": detail } })
             }

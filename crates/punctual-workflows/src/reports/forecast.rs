@@ -32,7 +32,7 @@ pub struct Expected {
     pub is_shadow: bool,
 }
 
-/// Rollouts that are looked at; an installation has a handful.
+/// Rollouts that are read; an installation has a handful.
 const ROLLOUTS: i64 = 10_000;
 
 /// The runs of these rows, with what follows them before `to`.

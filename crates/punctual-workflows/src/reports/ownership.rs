@@ -2,7 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine};
-use punctual_model::AuditAction;
+use punctual_model::{AuditAction, OwnershipStatus};
 use punctual_store::{
     Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -101,7 +101,8 @@ pub async fn report(
     report: &Report,
 ) -> Result<Reported, StoreError> {
     let now = engine.clock.now();
-    let status = if report.is_cancelled { "cancelled" } else { "delivery_created" };
+    let status =
+        if report.is_cancelled { OwnershipStatus::Cancelled } else { OwnershipStatus::DeliveryCreated };
     let (key, owner) = (named.key.as_str(), report.owner.as_str());
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let conn = &mut tx.conn();

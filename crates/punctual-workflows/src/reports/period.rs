@@ -170,7 +170,7 @@ mod tests {
         let cadence = cadence(pattern);
         let found = rule.of(&cadence, at.parse().unwrap());
         assert_eq!((found.start.to_string(), found.end.to_string()), (start.into(), end.into()));
-        assert_eq!(rule.starting_at(&cadence, found.start), found, "the key alone tells it");
+        assert_eq!(rule.starting_at(&cadence, found.start), found, "it follows from the key alone");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{EnsureOutcome, effects, ensure_in};
 use punctual_model::{
-    Cause, InputHash, KeyError, KeyParts, NewWork, ReasonCode, Trigger, WorkKey, local_time,
+    Cause, InputHash, KeyError, KeyParts, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus, local_time,
 };
 use punctual_store::{
     StoreError, Tx,
@@ -194,7 +194,7 @@ async fn stop_others(
         let is_planned =
             row.trigger_type == Trigger::ScheduledRun.as_str() && row.due_at > now.as_microsecond();
         let ends = (is_planned && !row.on_hold) || !subscription.is_active();
-        !is_next && row.status != "processing" && ends
+        !is_next && row.status != WorkStatus::Processing && ends
     });
     let keys: Vec<String> = gone.map(|row| row.key).collect();
     if !keys.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Engine, EngineError};
-use punctual_model::{Reach, ReasonCode, WorkKey, table::Table};
+use punctual_model::{OwnershipStatus, Reach, ReasonCode, WorkKey, table::Table};
 use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
 use punctual_store::{Lane, report_subscriptions, rollouts};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub enum Prepared {
     /// The stage leaves it to the old scheduler.
     NotOurs,
     /// The other side owns it.
-    Conflict { owner: String, status: String },
+    Conflict { owner: String, status: OwnershipStatus },
     /// It was delivered before; its coordinates.
     Delivered { coordinates: Option<String> },
     /// It is ours, and there is no table.
@@ -127,7 +127,7 @@ pub(super) async fn prepare(
         return Ok(Prepared::NotOurs);
     }
     match own(engine, now, row, &run, unit.as_deref()).await? {
-        Taken::Own(owned) if owned.status == "delivery_created" => {
+        Taken::Own(owned) if owned.status == OwnershipStatus::DeliveryCreated => {
             Ok(Prepared::Delivered { coordinates: owned.coordinates })
         }
         Taken::Own(_) => make(engine, sources, row, &subscription, now).await,

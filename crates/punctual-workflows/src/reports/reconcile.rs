@@ -13,7 +13,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::Engine;
-use punctual_model::{Reach, Trigger};
+use punctual_model::{Reach, Trigger, WorkStatus};
 use punctual_store::{Lane, StoreError, report_subscriptions, report_subscriptions::SubscriptionRow};
 
 use super::{
@@ -175,11 +175,11 @@ async fn without_run(
     let planned: HashSet<String> = live
         .into_iter()
         .filter(|row| {
-            let waits = row.status == "pending" && !row.on_hold && row.retry_count == 0;
-            let is_in_step = row.status == "processing"
+            let waits = row.status == WorkStatus::Pending && !row.on_hold && row.retry_count == 0;
+            let is_in_step = row.status == WorkStatus::Processing
                 || row.time_zone.as_deref() == zones.get(row.setting_id.as_str()).map(String::as_str);
             row.trigger_type == Trigger::ScheduledRun.as_str()
-                && (waits || row.status == "processing")
+                && (waits || row.status == WorkStatus::Processing)
                 && is_in_step
         })
         .map(|row| row.setting_id)

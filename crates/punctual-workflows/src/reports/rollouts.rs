@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
-use punctual_model::{AuditAction, Reach};
+use punctual_model::{AuditAction, OwnershipStatus, Reach};
 use punctual_store::{
     Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -92,7 +92,7 @@ pub async fn would_give_back(engine: &Engine, scope: &Scope) -> Result<Vec<Strin
     let mut reader = engine.store.read().await?;
     let conn = &mut reader.conn();
     let taken = run_ownership::taken(conn, KIND, owner, i64::MIN, i64::MAX, subjects, COMPARED).await?;
-    Ok(taken.into_iter().filter(|row| row.status == "owned").map(|row| row.key).collect())
+    Ok(taken.into_iter().filter(|row| row.status == OwnershipStatus::Owned).map(|row| row.key).collect())
 }
 
 /// Why a rollout was not ended.
@@ -170,7 +170,7 @@ pub async fn comparison(
         .collect::<Result<_, StoreError>>()?;
     let found: Vec<(String, Timestamp)> = found
         .into_iter()
-        .filter(|row| row.status != "cancelled")
+        .filter(|row| row.status != OwnershipStatus::Cancelled)
         .map(|row| Ok((row.key, instant(row.taken_at)?)))
         .collect::<Result<_, StoreError>>()?;
     Ok((compare(&expected, &found), cut))

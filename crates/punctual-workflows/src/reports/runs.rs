@@ -22,7 +22,7 @@ pub struct RunView {
     pub ownership: Option<OwnershipRow>,
     pub record: Option<RecordRow>,
     pub notifications: Vec<NotificationRow>,
-    /// The latest attempts of its messages, newest first; only where one run is looked at.
+    /// The latest attempts of its messages, newest first; only where one run is shown.
     pub attempts: Vec<AttemptRow>,
 }
 

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::OwnershipStatus;
 use punctual_store::{StoreError, Tx, rollouts, run_ownership};
 use serde::{Deserialize, Serialize};
 
@@ -39,15 +40,6 @@ impl Owner {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|owner| owner.as_str() == text || owner.word() == text)
-    }
-}
-
-/// The status of an ownership as the API spells it.
-pub fn status_word(status: &str) -> &'static str {
-    match status {
-        "owned" => "owned",
-        "cancelled" => "cancelled",
-        _ => "deliveryCreated",
     }
 }
 
@@ -139,7 +131,7 @@ pub async fn take(
         // What a side owns already it may finish, whatever the stage has become.
         return Ok(match run_ownership::get(conn, run.key).await? {
             None => Taken::NotAllowed(stage),
-            Some(row) if row.status == "cancelled" => Taken::NotAllowed(stage),
+            Some(row) if row.status == OwnershipStatus::Cancelled => Taken::NotAllowed(stage),
             Some(row) => match claim(&row, &wanted) {
                 Claim::Other => Taken::Other(row),
                 Claim::Newer => Taken::Newer(row),
@@ -167,10 +159,10 @@ enum Claim {
 
 fn claim(row: &OwnershipRow, wanted: &run_ownership::Take<'_>) -> Claim {
     let (theirs, ours) = (OwnerVersion::new(&row.owner_version), OwnerVersion::new(wanted.owner_version));
-    match (row.owner == wanted.owner, row.status.as_str()) {
+    match (row.owner == wanted.owner, row.status) {
         (true, _) if ours.is_below(&theirs) => Claim::Newer,
-        (true, "owned") if theirs.is_below(&ours) => Claim::TakeOver,
-        (_, "cancelled") => Claim::TakeOver,
+        (true, OwnershipStatus::Owned) if theirs.is_below(&ours) => Claim::TakeOver,
+        (_, OwnershipStatus::Cancelled) => Claim::TakeOver,
         (true, _) => Claim::Keep,
         (false, _) => Claim::Other,
     }
@@ -199,13 +191,13 @@ mod tests {
 
     #[test]
     fn s0_84_a_lower_version_never_takes_over_a_higher_one() {
-        let row = |owner: Owner, version: &str, status: &str| OwnershipRow {
+        let row = |owner: Owner, version: &str, status: OwnershipStatus| OwnershipRow {
             key: "k".into(),
             workflow: "w".into(),
             subject_id: "s".into(),
             owner: owner.as_str().into(),
             owner_version: version.into(),
-            status: status.into(),
+            status,
             coordinates: None,
             version: 1,
             taken_at: 0,
@@ -218,16 +210,16 @@ mod tests {
             owner: Owner::OldScheduler.as_str(),
             owner_version: version,
         };
-        for status in ["owned", "delivery_created", "cancelled"] {
+        for status in OwnershipStatus::ALL {
             let of = |version, wants| claim(&row(Owner::OldScheduler, version, status), &wanted(wants));
-            assert_eq!(of("7", "6"), Claim::Newer, "{status}");
-            assert_ne!(of("7", "7"), Claim::Newer, "{status}");
-            assert_ne!(of("7", "8"), Claim::Newer, "{status}");
+            assert_eq!(of("7", "6"), Claim::Newer, "{status:?}");
+            assert_ne!(of("7", "7"), Claim::Newer, "{status:?}");
+            assert_ne!(of("7", "8"), Claim::Newer, "{status:?}");
         }
         let of = |owner, status| claim(&row(owner, "7", status), &wanted("8"));
-        assert_eq!(of(Owner::OldScheduler, "owned"), Claim::TakeOver);
-        assert_eq!(of(Owner::OldScheduler, "delivery_created"), Claim::Keep);
-        assert_eq!(of(Owner::AutomationScheduler, "owned"), Claim::Other);
-        assert_eq!(of(Owner::AutomationScheduler, "cancelled"), Claim::TakeOver);
+        assert_eq!(of(Owner::OldScheduler, OwnershipStatus::Owned), Claim::TakeOver);
+        assert_eq!(of(Owner::OldScheduler, OwnershipStatus::DeliveryCreated), Claim::Keep);
+        assert_eq!(of(Owner::AutomationScheduler, OwnershipStatus::Owned), Claim::Other);
+        assert_eq!(of(Owner::AutomationScheduler, OwnershipStatus::Cancelled), Claim::TakeOver);
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, effects};
 use punctual_model::{
-    Fault, Reach, ReasonCode, WorkKey,
+    Fault, Reach, ReasonCode, WorkKey, WorkStatus,
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
@@ -238,9 +238,9 @@ pub(super) async fn stop(
     locked: &[Existing],
 ) -> Result<(), StoreError> {
     // Only what was decided has something queued. Where another row came to life meanwhile, it may have been decided too.
-    let is_decided = locked.iter().any(|row| row.status == "completed");
+    let is_decided = locked.iter().any(|row| row.status == WorkStatus::Completed);
     let ended = effects::deactivate(tx, now, reason, keys.clone()).await?;
-    if is_decided || ended != locked.iter().filter(|row| row.status == "pending").count() {
+    if is_decided || ended != locked.iter().filter(|row| row.status == WorkStatus::Pending).count() {
         effects::withdraw(tx, now, reason, keys).await?;
     }
     Ok(())

@@ -31,7 +31,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         engine.change_preference(&Actor::named("demo"), person, |kept| *kept = wants).await?;
     }
     let message = |name: &str, target: &str, subject: &str, priority: Priority| {
-        // "manners" is a stored name: the ids stay the same.
+        // The stored name is an older one: the ids stay the same.
         let id = NotificationId(derive_uuid(&["demo", "manners", name]));
         let audience = Audience::Targets(vec![target.to_owned()]);
         let mut new =

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Actor, Engine};
-use punctual_model::{Clock, ids::derive_uuid};
+use punctual_model::{Clock, OwnershipStatus, ids::derive_uuid};
 use punctual_reports::Sources;
 use punctual_store::{Lane, StoreError, report_subscriptions, rollouts::over, run_ownership};
 use punctual_workflows::{
@@ -44,7 +44,7 @@ fn weekly() -> Value {
 }
 
 fn daily() -> Value {
-    json!({ "name": "Yesterday at a glance (moving over)", "cadence": { "cron": "0 7 * * *", "timeZone": "Pacific/Auckland" },
+    json!({ "name": "Yesterday at a glance (migration)", "cadence": { "cron": "0 7 * * *", "timeZone": "Pacific/Auckland" },
         "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "csv"] },
         "recipients": { "list": "ops" }, "owner": "aroha", "catchUp": "last" })
 }
@@ -93,7 +93,8 @@ async fn old_scheduler_pass(engine: &Engine, now: Timestamp) -> Result<(), Store
             let (key, owner) = (planned.key.as_str(), Owner::OldScheduler.as_str());
             let coordinates = r#"{"job":"simulated"}"#;
             let conn = &mut tx.conn();
-            run_ownership::report(conn, now, key, owner, "delivery_created", Some(coordinates)).await?;
+            run_ownership::report(conn, now, key, owner, OwnershipStatus::DeliveryCreated, Some(coordinates))
+                .await?;
         }
         tx.commit().await?;
     }

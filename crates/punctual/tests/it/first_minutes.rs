@@ -1,4 +1,4 @@
-//! What a newcomer meets: the first start, the demo, a second process on the same file, a configuration with a slip.
+//! What a newcomer meets: the first start, the demo, the first page of the guide, a second process on the same file, a configuration with a slip.
 
 use std::{
     io::{BufRead, BufReader},
@@ -79,6 +79,35 @@ async fn the_demo_prints_an_address_a_key_and_the_api_page_and_has_samples() {
     assert!(subjects.iter().any(|s| s.starts_with("Staplerschein läuft am")), "{subjects:?}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// The guide's steps in the sandbox, as they are printed there; only address and key are put in.
+#[tokio::test]
+async fn the_first_steps_of_the_guide_work() {
+    let guide = include_str!("../../../../docs/start.md");
+    let blocks: Vec<&str> =
+        guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [_, calls, send, later, ..] = blocks[..] else { panic!("the guide has other steps: {blocks:?}") };
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(binary())
+        .args(["demo", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(folder.path())
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.next().unwrap().strip_prefix("Punctual listens on ").unwrap().to_owned();
+    let key = lines.next().unwrap().strip_prefix("Key:").unwrap().trim().to_owned();
+    let calls = calls.replace("http://127.0.0.1:8080", &address).replace("punctual_admin_demo_…", &key);
+    let steps = format!("set -e\n{}\n{send}\n{later}", calls.replace("curl -s", "curl -s --fail-with-body"));
+    let done = Command::new("bash").args(["-c", &steps]).output().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let shown = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{done:?}");
+    let last = shown.rsplit("{\"items\"").next().unwrap();
+    assert!(last.contains("\"Hello\"") && last.contains("\"Good morning\""), "{shown}");
 }
 
 #[test]

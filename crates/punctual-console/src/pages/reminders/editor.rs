@@ -40,7 +40,7 @@ use crate::{
 
 /// Names that a field offers of each kind; others can be written.
 const OFFERED: i64 = 200;
-/// Sources that can be looked at.
+/// Sources that can be shown.
 const SOURCES: i64 = 50;
 
 pub struct Reminders;

@@ -15,7 +15,7 @@ pub struct Offered {
     pub templates: Vec<String>,
     /// Sources of the type, to look at: id and name.
     pub sources: Vec<(String, String)>,
-    /// The state of the one that is looked at.
+    /// The state of the one that is shown.
     pub state: Value,
     /// What the texts see, in one line.
     pub variables: String,
@@ -90,7 +90,7 @@ pub fn form(draft: &Value, offered: &Offered, is_stored: bool) -> Form {
                 Field::text("/delivery/topic", "Topic"),
                 Field::new("/delivery/failover", "Then over", Kind::Words).hint("Other channels, in their order, with commas between."),
                 Field::new("/immediate", "Also send once when a source is added", Kind::Flag),
-                Field::text("/triggerKey", "Occasion").hint("Part of every key: it stays when the name changes. Made from the name where it is empty."),
+                Field::text("/triggerKey", "Key").hint("Part of the key of each reminder: it stays when the name changes. Made from the name where it is empty."),
             ],
         )
         .folded(),

@@ -117,7 +117,7 @@ fn metric_of_form(form: Value) -> Value {
     }
 }
 
-/// A name for the occasion, from the name of the setting.
+/// The key, from the name of the setting.
 fn slug(name: &str) -> String {
     let plain: String = name
         .chars()

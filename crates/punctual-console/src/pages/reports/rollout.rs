@@ -1,4 +1,4 @@
-//! Moving over from an old scheduler: the stage, what must be confirmed, what both sides say, and the one click back.
+//! Migration from an old scheduler: the stage, what must be confirmed, what both sides say, and the one click back.
 
 use askama::Template;
 use axum::{
@@ -86,7 +86,7 @@ async fn list(State(app): State<Shared>, visit: Visit) -> Page {
     let over = rows.iter().filter(|row| row.pill.word == "4 cutover").count();
     let sentence =
         if rows.is_empty() { String::new() } else { format!("{over} of {} have moved over.", rows.len()) };
-    page(&RolloutsPage { frame: visit.frame(&app, "Moving over", "/reports").await?, sentence, rows })
+    page(&RolloutsPage { frame: visit.frame(&app, "Migration", "/reports").await?, sentence, rows })
 }
 
 #[derive(Template)]
@@ -187,7 +187,7 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
     let confirmed = stages::checklist(row.as_ref());
     let may_act = visit.viewer.may_act() && may_touch(app, visit, scope).await;
     page(&RolloutPage {
-        frame: visit.frame(app, "Moving over", "/reports").await?,
+        frame: visit.frame(app, "Migration", "/reports").await?,
         link: link(scope),
         sentence: sentence(stage, &compared),
         done,

@@ -9,7 +9,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_model::NotificationStatus;
+use punctual_model::{NotificationStatus, OwnershipStatus, WorkStatus};
 use punctual_store::{attempts::AttemptRow, report_subscriptions::SubscriptionRow};
 use punctual_wire::Problem;
 use punctual_workflows::reports::{
@@ -137,10 +137,10 @@ async fn show(
     let picture = files.iter().find(is_chart).and_then(|file| file.link.clone());
     let ownership = view.ownership.as_ref().map(|owned| Owned {
         owner: owner_name(&owned.owner),
-        status: match owned.status.as_str() {
-            "owned" => "taken, nothing delivered yet",
-            "delivery_created" => "delivery created",
-            _ => "given back",
+        status: match owned.status {
+            OwnershipStatus::Owned => "taken, nothing delivered yet",
+            OwnershipStatus::DeliveryCreated => "delivery created",
+            OwnershipStatus::Cancelled => "given back",
         },
         version: owned.owner_version.clone(),
         taken: visit.zone.when(Timestamp::from_microsecond(owned.taken_at).unwrap_or_default(), now),
@@ -151,8 +151,8 @@ async fn show(
         (text("code"), text("detail"))
     });
     let can_retry = view.work.on_hold
-        || matches!(view.work.status.as_str(), "failed" | "deactivated" | "cancelled")
-        || view.work.status == "pending" && view.work.retry_count > 0
+        || view.work.is(&[WorkStatus::Failed, WorkStatus::Deactivated, WorkStatus::Cancelled])
+        || view.work.is(&[WorkStatus::Pending]) && view.work.retry_count > 0
         || view.notifications.iter().any(|one| one.status == NotificationStatus::Parked);
     let heading = period.clone().unwrap_or_else(|| "A run".to_owned());
     page(&RunPage {

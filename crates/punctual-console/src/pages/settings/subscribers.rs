@@ -62,7 +62,7 @@ impl Resource for Subscribers {
             sentence: format!("{}.", counted(count, "subscriber", "subscribers")),
             columns: &["Subscriber", "Adapter", "Events"],
             rows,
-            empty: "A subscriber is a program that is told when something happens, such as an answered survey.",
+            empty: "A subscriber is a program that gets an event when something happens, such as an answered survey.",
             next: None,
         })
     }

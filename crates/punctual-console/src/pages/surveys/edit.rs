@@ -45,7 +45,7 @@ use crate::{
 const SAMPLE: &str = include_str!("../../../assets/survey-sample.json");
 /// Names that a field offers of each kind; others can be written.
 const OFFERED: i64 = 200;
-/// Events that are looked at for the names of their fields.
+/// Events that are read for the names of their fields.
 const EVENTS: i64 = 50;
 
 pub struct Surveys;

@@ -7,7 +7,7 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
-use punctual_model::NotificationStatus;
+use punctual_model::{NotificationStatus, WorkStatus, survey::InstanceStatus};
 use punctual_store::{
     audit, outbox,
     survey_instances::{self, InstanceFilter, InstanceRow},
@@ -147,7 +147,7 @@ async fn show(
     let next = format!("survey:{public_id}:send:{}", row.sends + 1);
     let planned = work::by_key(&mut reader.conn(), &visit.viewer.by.reach(), &next)
         .await?
-        .filter(|work| work.status == "pending");
+        .filter(|work| work.is(&[WorkStatus::Pending]));
     drop(reader);
 
     let mut happened = vec![Happened {
@@ -207,7 +207,7 @@ async fn show(
             ..Happened::new(instant(event.created_at), format!("Event {}", event.event_type))
         });
     }
-    if row.status == "expired" {
+    if InstanceStatus::parse(&row.status) == Some(InstanceStatus::Expired) {
         happened.push(Happened {
             class: "bad",
             detail: words::reason(row.reason_code.as_deref()),
@@ -243,14 +243,16 @@ async fn show(
 
 fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: Option<i64>| at.map(|at| visit.zone.when(instant(at), now).text);
-    match row.status.as_str() {
-        "completed" => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
-        "expired" => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
-        _ => match (when(row.last_sent_at), when(row.next_send_at)) {
-            (None, Some(next)) => format!("The first message is sent {next}."),
-            (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
-            (Some(last), None) => format!("Last message {last}; nothing more is planned."),
-            (None, None) => "The first message is parked and needs attention.".to_owned(),
-        },
+    match InstanceStatus::parse(&row.status) {
+        Some(InstanceStatus::Completed) => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
+        Some(InstanceStatus::Expired) => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
+        Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => {
+            match (when(row.last_sent_at), when(row.next_send_at)) {
+                (None, Some(next)) => format!("The first message is sent {next}."),
+                (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
+                (Some(last), None) => format!("Last message {last}; nothing more is planned."),
+                (None, None) => "The first message is parked and needs attention.".to_owned(),
+            }
+        }
     }
 }

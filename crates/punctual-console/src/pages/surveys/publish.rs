@@ -33,7 +33,7 @@ struct PublishPage {
     survey: SurveyRow,
     sentence: String,
     review: Review,
-    /// The draft was changed while this was looked at.
+    /// The draft was changed while this was shown.
     is_stale: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 const PAGES: i32 = 1_024;
 
 /// Copies the database of `from` into the new file `to`, which is then whole by itself, without a log beside it. `step` is
-/// told how many pages are done, and of how many.
+/// called with how many pages are done, and of how many.
 pub fn copy_sqlite(from: &Path, to: &Path, mut step: impl FnMut(i64, i64)) -> Result<()> {
     private_file(to).map_err(|error| StoreError::File(to.to_owned(), error))?;
     let copied = copy(from, to, &mut step).and_then(|()| settle(to));

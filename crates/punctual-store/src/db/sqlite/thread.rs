@@ -24,7 +24,7 @@ enum Command {
 pub struct SqliteThread(mpsc::Sender<Command>);
 
 impl SqliteThread {
-    /// Opens a connection on a thread of its own; the thread ends when it is told to or nobody can reach it any more.
+    /// Opens a connection on a thread of its own; the thread ends when it is asked to or nobody can reach it any more.
     pub(super) async fn start(
         name: &str,
         open: impl FnOnce() -> Result<Session, DriverError> + Send + 'static,
@@ -57,7 +57,7 @@ impl SqliteThread {
 
     /// Queues a job that nobody waits for: before everything that is sent later.
     pub(super) fn send(&self, job: impl FnOnce(&mut Session) + Send + 'static) {
-        // A closed connection has nothing left to do; whoever waits is told by the answer that never comes.
+        // A closed connection has nothing left to do; whoever waits sees the closed channel.
         drop(self.0.send(Command::Run(Box::new(job))));
     }
 
@@ -73,7 +73,7 @@ impl SqliteThread {
 fn serve(mut session: Session, inbox: &mpsc::Receiver<Command>) {
     while let Ok(command) = inbox.recv() {
         match command {
-            // A job that panics fails alone: its caller is told, and the next transaction finds the connection.
+            // A job that panics fails alone: its caller gets the error, and the next transaction finds the connection.
             Command::Run(job) => {
                 if catch_unwind(AssertUnwindSafe(|| job(&mut session))).is_err() {
                     session.tear();

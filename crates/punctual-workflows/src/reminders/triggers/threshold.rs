@@ -189,7 +189,7 @@ impl TriggerRule for Crossing {
         if !met {
             return Err(ReasonCode::ThresholdNotMet);
         }
-        // Day and crossing belong to the row's own occasion; what must agree is what is measured, and how.
+        // Day and crossing belong to the row's own firing; what must agree is what is measured, and how.
         match key.parts() {
             KeyParts::ReminderThreshold {
                 metric_key,
