@@ -36,11 +36,9 @@ const READ_WITHOUT: &[&str] = &[
     "channels::get",
     "templates::by_names",
     "templates::page",
-    // The caller's own: their key, their session, their inbox, their repeated request.
+    // The caller's own: their key, their session, their repeated request.
     "api_keys::by_hash",
     "idempotency::find",
-    "inbox::count_unread",
-    "inbox::page",
     "users::get",
     // Of the installation, on routes and in figures for callers without a limit.
     "api_keys::all",
@@ -71,6 +69,7 @@ const READ_WITHOUT: &[&str] = &[
 /// Where the pipeline works over all units: rows that it has claimed, settles, sweeps, purges or plans by itself.
 const OVER_ALL: &[&str] = &[
     "crates/punctual-engine/src/attention.rs",
+    "crates/punctual-engine/src/attention/chores.rs",
     "crates/punctual-engine/src/delivery/owed.rs",
     "crates/punctual-engine/src/delivery/policy/digest.rs",
     "crates/punctual-engine/src/delivery/settle.rs",
@@ -81,10 +80,6 @@ const OVER_ALL: &[&str] = &[
     "crates/punctual-workflows/src/operations/arrival.rs",
     "crates/punctual-workflows/src/operations/settled.rs",
     "crates/punctual-workflows/src/operations/sync.rs",
-    // Titles are made for rows that the caller was shown.
-    "crates/punctual-workflows/src/operations/titles.rs",
-    "crates/punctual-workflows/src/reminders/titles.rs",
-    "crates/punctual-workflows/src/reports/titles.rs",
     "crates/punctual-workflows/src/reminders/changes.rs",
     "crates/punctual-workflows/src/reminders/due.rs",
     "crates/punctual-workflows/src/reminders/reconcile.rs",

@@ -59,7 +59,7 @@ pub async fn forecast(
     let titled = found.days.values().flat_map(|day| &day.items);
     let titled: Vec<Titled<'_>> =
         titled.map(|item| Titled { kind: &item.workflow, key: &item.key }).collect();
-    let mut titles = app.engine.titles(&mut reader.conn(), &titled).await?.into_iter();
+    let mut titles = app.engine.titles(&mut reader.conn(), &reach, &titled).await?.into_iter();
     drop(reader);
     let days = found.days.into_iter().map(|((local_date, time_zone), day)| ForecastDay {
         local_date,

@@ -36,8 +36,10 @@ pub async fn list(
     let whose = person(&caller.name);
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(query.page.limit) + 1;
-    let rows = inbox::page(&mut reader.conn(), &whose, query.page.cursor, query.unread, limit).await?;
-    let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;
+    let reach = caller.by.reach();
+    let rows =
+        inbox::page(&mut reader.conn(), &whose, &reach, query.page.cursor, query.unread, limit).await?;
+    let unread = inbox::count_unread(&mut reader.conn(), &whose, &reach, COUNTED).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let items: Vec<InboxMessage> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Inbox { items, next_cursor: page.next_cursor, unread })
@@ -54,7 +56,7 @@ pub async fn read(
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| async move {
-        JsonResponse::ok(&shape(app.engine.read_message(&caller.name, &id).await?)?)
+        JsonResponse::ok(&shape(app.engine.read_message(&caller.by, &caller.name, &id).await?)?)
     })
     .await
 }
@@ -72,7 +74,7 @@ pub async fn read_all(
     let bytes = body.bytes.clone();
     once.run(app, caller, &bytes, |_| async move {
         let request = InboxRead::read(&body.value, "")?;
-        app.engine.read_messages_up_to(&caller.name, &request.up_to).await?;
+        app.engine.read_messages_up_to(&caller.by, &caller.name, &request.up_to).await?;
         JsonResponse::no_content()
     })
     .await

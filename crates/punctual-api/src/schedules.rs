@@ -65,7 +65,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
         return Err(Problem::id_reused(&key).into());
     }
     let row = app.engine.work_row(&caller.by.reach(), id).await?;
-    let schedule = titled(app, row, Some(outcome.as_str())).await?;
+    let schedule = titled(app, caller, row, Some(outcome.as_str())).await?;
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&schedule)
     } else {
@@ -154,7 +154,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
     let page = Page::cut(rows, page.limit, |row| row.id);
-    let titles = crate::work::titles(&app, page.items.iter()).await?;
+    let titles = crate::work::titles(&app, &caller, page.items.iter()).await?;
     let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
     let items: Vec<Schedule> = items.collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
@@ -167,7 +167,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     params(("id" = String, Path, description = "The number or the GUID")), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &caller, &id).await?;
-    JsonResponse::ok(&titled(&app, row, None).await?)
+    JsonResponse::ok(&titled(&app, &caller, row, None).await?)
 }
 
 /// Move a schedule to another moment
@@ -185,7 +185,7 @@ pub async fn patch(
     let moved = schedules::reschedule(&app.engine, &caller.by, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
     let row = app.engine.work_row(&caller.by.reach(), row.id).await?;
-    JsonResponse::ok(&titled(&app, row, Some(moved.outcome.as_str())).await?)
+    JsonResponse::ok(&titled(&app, &caller, row, Some(moved.outcome.as_str())).await?)
 }
 
 /// Cancel a schedule
@@ -230,8 +230,13 @@ async fn own(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure
     Err(Problem::new(Code::StateNotAllowed, detail).into())
 }
 
-async fn titled(app: &App, row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
-    let title = crate::work::titles(app, std::iter::once(&row)).await?.pop().unwrap_or_default();
+async fn titled(
+    app: &App,
+    caller: &Principal,
+    row: WorkRow,
+    outcome: Option<&'static str>,
+) -> Result<Schedule, Failure> {
+    let title = crate::work::titles(app, caller, std::iter::once(&row)).await?.pop().unwrap_or_default();
     shape(row, title, outcome)
 }
 

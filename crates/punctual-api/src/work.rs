@@ -49,7 +49,7 @@ pub async fn list(
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
     let page = Page::cut(rows, query.page.limit, |row| row.id);
-    let titles = titles(&app, page.items.iter()).await?;
+    let titles = titles(&app, &caller, page.items.iter()).await?;
     let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
     let items: Vec<Work> = items.collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
@@ -60,7 +60,7 @@ pub async fn list(
     params(("id" = i64, Path)), responses((status = 200, body = Work)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    JsonResponse::ok(&titled(&app, row, None).await?)
+    JsonResponse::ok(&titled(&app, &caller, row, None).await?)
 }
 
 /// How a work row came to where it is
@@ -95,7 +95,7 @@ pub async fn trace(
             "reason": one.reason, "data": data });
         items.push(entry(one.at, one.action, detail, data)?);
     }
-    let repeated = titles(&app, retries.iter()).await?;
+    let repeated = titles(&app, &caller, retries.iter()).await?;
     for (again, title) in retries.into_iter().zip(repeated) {
         let detail = format!("It was repeated as work {}: {}.", again.id, title);
         items.push(entry(
@@ -111,7 +111,7 @@ pub async fn trace(
         items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
     }
     items.sort_by_key(|item| item.at);
-    let title = titles(&app, std::iter::once(&row)).await?.pop().unwrap_or_default();
+    let title = titles(&app, &caller, std::iter::once(&row)).await?.pop().unwrap_or_default();
     JsonResponse::ok(&WorkTrace { id: row.id, title, key: row.key, items, trace })
 }
 
@@ -170,7 +170,7 @@ async fn act(
         let number = row_id(id, "work row")?;
         let by = caller.by.because(request.reason.as_deref());
         let row = app.engine.act_on_work(&by, action, number, request.version).await?;
-        JsonResponse::ok(&titled(app, row, None).await?)
+        JsonResponse::ok(&titled(app, caller, row, None).await?)
     })
     .await
 }
@@ -185,20 +185,22 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Fai
 /// The titles of these rows, in their order.
 pub(crate) async fn titles(
     app: &App,
+    caller: &Principal,
     rows: impl Iterator<Item = &WorkRow>,
 ) -> Result<Vec<String>, StoreError> {
     let rows: Vec<Titled<'_>> = rows.map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
     let mut reader = app.engine.store.read_for_people().await?;
-    app.engine.titles(&mut reader.conn(), &rows).await
+    app.engine.titles(&mut reader.conn(), &caller.by.reach(), &rows).await
 }
 
 /// One row as callers see it.
 pub(crate) async fn titled(
     app: &App,
+    caller: &Principal,
     row: WorkRow,
     outcome: Option<&'static str>,
 ) -> Result<Work, StoreError> {
-    let title = titles(app, std::iter::once(&row)).await?.pop().unwrap_or_else(|| row.key.clone());
+    let title = titles(app, caller, std::iter::once(&row)).await?.pop().unwrap_or_else(|| row.key.clone());
     shape(row, title, outcome)
 }
 

@@ -201,8 +201,8 @@ impl Visit {
 
     async fn unread(&self, app: &App) -> Result<Option<String>, Refusal> {
         let mut reader = app.engine.store.read_for_people().await?;
-        let count =
-            inbox::count_unread(&mut reader.conn(), &person(&self.viewer.name), UNREAD_COUNTED).await?;
+        let (whose, reach) = (person(&self.viewer.name), self.viewer.by.reach());
+        let count = inbox::count_unread(&mut reader.conn(), &whose, &reach, UNREAD_COUNTED).await?;
         Ok(match count {
             0 => None,
             UNREAD_COUNTED.. => Some(format!("{}+", words::grouped(UNREAD_COUNTED))),

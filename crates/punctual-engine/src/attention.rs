@@ -198,9 +198,9 @@ impl Engine {
         let mut locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
         let locked = nodes::locked_notifications(&mut reader.conn(), reach, locked_since, limit).await?;
         let work = [&mut held, &mut failed, &mut owed, &mut locked_work];
-        self.give_titles(&mut reader.conn(), work.into_iter().flatten(), None).await?;
+        self.give_titles(&mut reader.conn(), reach, work.into_iter().flatten(), None).await?;
         let runs = [&mut runs_held, &mut runs_failed];
-        self.give_titles(&mut reader.conn(), runs.into_iter().flatten(), Some(RUN)).await?;
+        self.give_titles(&mut reader.conn(), reach, runs.into_iter().flatten(), Some(RUN)).await?;
         // Sites, channels and nodes belong to no business unit: who sees only some does not look after them.
         let (silent, circuits, nodes, chores) = match reach {
             Reach::Units(_) => Default::default(),
@@ -266,12 +266,13 @@ impl Engine {
     async fn give_titles<'r>(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         rows: impl Iterator<Item = &'r mut WaitingRow>,
         kind: Option<&str>,
     ) -> Result<(), StoreError> {
         let mut rows: Vec<&mut WaitingRow> = rows.collect();
         let keys = rows.iter().map(|row| Titled { kind: kind.unwrap_or(&row.kind), key: &row.title });
-        let titles = self.titles(conn, &keys.collect::<Vec<_>>()).await?;
+        let titles = self.titles(conn, reach, &keys.collect::<Vec<_>>()).await?;
         for (row, title) in rows.iter_mut().zip(titles) {
             row.title = title;
         }

@@ -1,7 +1,8 @@
 //! The inbox: a channel whose messages stay here, for people who look at the console.
 //!
 //! It is the one adapter that needs the store, so it is the engine's own. An address is a person's name: that of the key
-//! they sign in with.
+//! they sign in with. Keys of one name may belong to different business units; each sees what its own units send, and the
+//! installation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -76,11 +77,14 @@ impl Adapter for InboxAdapter {
 struct InboxChannel(Store);
 
 async fn keep(store: &Store, message: &Outgoing) -> Result<(), StoreError> {
+    let mut tx = store.begin(Lane::Settle).await?;
+    let notification_id = message.notification.to_string();
     let row = InboxRow {
         seq: 0,
         id: message.message_id.clone(),
         person: person(&message.address),
-        notification_id: message.notification.to_string(),
+        business_unit: inbox::unit_of(&mut tx.conn(), &notification_id).await?,
+        notification_id,
         channel: message.channel.to_string(),
         kind: message.kind.clone(),
         subject: message.subject.clone(),
@@ -88,7 +92,6 @@ async fn keep(store: &Store, message: &Outgoing) -> Result<(), StoreError> {
         created_at: message.at.as_microsecond(),
         read_at: None,
     };
-    let mut tx = store.begin(Lane::Settle).await?;
     inbox::put(&mut tx.conn(), &row).await?;
     tx.commit().await
 }

@@ -139,7 +139,7 @@ impl Engine {
     #[boxed]
     pub async fn erasure(&self, by: &Actor, id: &str) -> Result<Erasure, CommandError> {
         let mut reader = self.store.read().await?;
-        let row = store::erasure(&mut reader.conn(), id).await?.filter(|row| is_within(by, row));
+        let row = store::erasure(&mut reader.conn(), &by.reach(), id).await?;
         let row = row.ok_or_else(|| CommandError::not_found("erasure", id))?;
         Ok(certificate::of_row(&row))
     }
@@ -148,18 +148,8 @@ impl Engine {
     #[boxed]
     pub async fn erasures(&self, by: &Actor, limit: i64) -> Result<Vec<Erasure>, CommandError> {
         let mut reader = self.store.read().await?;
-        let rows = store::erasures(&mut reader.conn(), limit).await?;
-        Ok(rows.iter().filter(|row| is_within(by, row)).map(certificate::of_row).collect())
-    }
-}
-
-/// Whether an erasure was made within the units of a caller.
-fn is_within(by: &Actor, row: &store::ErasureRow) -> bool {
-    let units = row.units.as_deref().and_then(|units| serde_json::from_str::<Vec<String>>(units).ok());
-    match (&by.units, units) {
-        (None, _) => true,
-        (Some(own), Some(units)) => units.iter().all(|unit| own.contains(unit)),
-        (Some(_), None) => false,
+        let rows = store::erasures(&mut reader.conn(), &by.reach(), limit).await?;
+        Ok(rows.iter().map(certificate::of_row).collect())
     }
 }
 

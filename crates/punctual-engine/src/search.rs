@@ -107,7 +107,7 @@ impl Engine {
         let all: Vec<&Match> = exact.iter().chain(&by_key).chain(&newest).collect();
         let keys: Vec<Titled<'_>> =
             all.iter().map(|row| Titled { kind: &row.kind, key: &row.title }).collect();
-        let titles = self.titles(&mut conn, &keys).await?;
+        let titles = self.titles(&mut conn, reach, &keys).await?;
         let (first, second) = (exact.len(), exact.len() + by_key.len());
         let words = hits.text.clone();
         let titled = all.into_iter().zip(titles).enumerate().filter_map(|(at, (row, title))| {
@@ -118,7 +118,7 @@ impl Engine {
         for (is_exact, row) in titled.collect::<Vec<_>>() {
             hits.add(HitKind::Work, vec![row], is_exact);
         }
-        let sizes = search::sizes(&mut conn).await?;
+        let sizes = search::sizes(&mut conn, reach).await?;
         let parts = [
             (HitKind::Message, sizes.messages > WINDOW),
             (HitKind::Work, sizes.work > TITLED),

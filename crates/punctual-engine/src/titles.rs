@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::{Timestamp, civil::Date, tz::Offset};
 use punctual_boxed::boxed;
-use punctual_model::{KeyParts, WorkKey};
+use punctual_model::{KeyParts, Reach, WorkKey};
 use punctual_store::{Conn, StoreError};
 
 use crate::Engine;
@@ -32,9 +32,14 @@ struct Read {
 }
 
 impl Engine {
-    /// The titles of these rows, in their order. What they are made of is read once for each kind.
+    /// The titles of these rows, in their order, for somebody with this reach. What they are made of is read once for each kind.
     #[boxed]
-    pub async fn titles(&self, conn: &mut Conn<'_>, rows: &[Titled<'_>]) -> Result<Vec<String>, StoreError> {
+    pub async fn titles(
+        &self,
+        conn: &mut Conn<'_>,
+        reach: &Reach,
+        rows: &[Titled<'_>],
+    ) -> Result<Vec<String>, StoreError> {
         let now = self.clock.now();
         let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in rows {
@@ -48,7 +53,7 @@ impl Engine {
                 let read: Vec<Read> = keys.iter().map(|key| read(key)).collect();
                 let parts: Vec<KeyParts> = read.iter().map(|one| one.parts.clone()).collect();
                 let found = match self.workflows.get(kind) {
-                    Some(workflow) => workflow.titles.titles(conn, now, &parts).await?,
+                    Some(workflow) => workflow.titles.titles(conn, reach, now, &parts).await?,
                     None => Vec::new(),
                 };
                 let mut found = found.into_iter();
@@ -67,8 +72,14 @@ impl Engine {
 
     /// The title of one row.
     #[boxed]
-    pub async fn title(&self, conn: &mut Conn<'_>, kind: &str, key: &str) -> Result<String, StoreError> {
-        let titles = self.titles(conn, &[Titled { kind, key }]).await?;
+    pub async fn title(
+        &self,
+        conn: &mut Conn<'_>,
+        reach: &Reach,
+        kind: &str,
+        key: &str,
+    ) -> Result<String, StoreError> {
+        let titles = self.titles(conn, reach, &[Titled { kind, key }]).await?;
         Ok(titles.into_iter().next().unwrap_or_else(|| key.to_owned()))
     }
 }

@@ -17,8 +17,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    Decided, Followed, KeyParts, NewWork, NoRow, NotificationId, NotificationStatus, Origin, ReasonCode,
-    RetryPolicy, SendOutcome,
+    Decided, Followed, KeyParts, NewWork, NoRow, NotificationId, NotificationStatus, Origin, Reach,
+    ReasonCode, RetryPolicy, SendOutcome,
 };
 use punctual_store::{Conn, StoreError, Tx, work::WorkRow};
 
@@ -50,11 +50,13 @@ pub trait Workflow: Send + Sync + 'static {
 
 /// A workflow that says what its rows are about, for people. Every one does: it is asked for where a workflow is registered.
 pub trait Titles: Workflow {
-    /// The titles of these keys, in their order, made from their definitions and sources, which are read in sets. None
+    /// The titles of these keys, in their order, made from their definitions and sources, which are read in sets, as far as
+    /// they are within the reach of whoever is shown them: what a row is about may have moved to another business unit. None
     /// where a key says nothing to it; it then has the title of a key of no known shape.
     fn titles(
         &self,
         _conn: &mut Conn<'_>,
+        _reach: &Reach,
         _now: Timestamp,
         keys: &[KeyParts],
     ) -> impl Future<Output = Result<Vec<Option<String>>, StoreError>> + Send {

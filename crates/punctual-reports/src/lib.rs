@@ -23,4 +23,4 @@ mod zip;
 pub use definition::{Chart, ChartKind, ColumnLook, Definition, Format, SourceKind};
 pub use locale::Locale;
 pub use present::{Look, Place, Presented, ReportFile, present};
-pub use sources::{Asked, Builtin, Connection, Connections, FetchFault, Sources};
+pub use sources::{Asked, Author, Builtin, Connection, Connections, FetchFault, Sources};

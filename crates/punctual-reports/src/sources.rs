@@ -149,8 +149,45 @@ impl Connections {
         self.0.is_empty()
     }
 
-    pub fn names(&self) -> Vec<&str> {
-        self.0.keys().map(String::as_str).collect()
+    /// The names that whoever writes reports may use: somebody who is limited to these units, or anybody.
+    pub fn names(&self, units: Option<&[String]>) -> Vec<&str> {
+        let may_use = |opened: &Opened| match units {
+            None => true,
+            Some(units) => units
+                .iter()
+                .any(|unit| Author { business_unit: Some(unit), is_limited: true }.may_use(opened)),
+        };
+        self.0.iter().filter(|(_, opened)| may_use(opened)).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What is wrong with a connection of this name in a report that somebody writes. One that is not for them is as unknown as
+    /// one that nobody has.
+    fn fault_of(&self, name: &str, author: Author<'_>) -> Option<String> {
+        match self.0.get(name) {
+            Some(opened) if author.may_use(opened) || !author.is_limited => {
+                self.database(name, author.business_unit).err().map(|fault| fault.detail)
+            }
+            _ => {
+                let known = |(_, opened): &(&String, &Opened)| {
+                    matches!(opened.to, Target::Database(_)) && author.may_use(opened)
+                };
+                let names = self.0.iter().filter(known).map(|(name, _)| name.as_str());
+                Some(unknown(name, &names.collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    /// Whether a credential goes along to this address that is not for whoever writes the report.
+    fn is_beyond(&self, url: &str, author: Author<'_>) -> bool {
+        let sends = |opened: &Opened| match &opened.to {
+            Target::Http { prefix, bearer } => bearer.is_some() && url.starts_with(prefix.as_str()),
+            Target::Database(_) => false,
+        };
+        let mut fitting = self.0.values().filter(|opened| sends(opened));
+        author.is_limited
+            && fitting.any(|opened| {
+                allows(opened.business_units.as_deref(), author.business_unit) && !author.may_use(opened)
+            })
     }
 
     /// The database of this name, for whoever else reads from one. A fault says what is there instead.
@@ -158,14 +195,7 @@ impl Connections {
         let databases = || self.0.iter().filter(|(_, opened)| matches!(opened.to, Target::Database(_)));
         let Some(Opened { to: Target::Database(database), business_units }) = self.0.get(name) else {
             let names: Vec<&str> = databases().map(|(name, _)| name.as_str()).collect();
-            let known = if names.is_empty() {
-                "none is configured on this server".to_owned()
-            } else {
-                nearest::suggestion(name, &names)
-            };
-            let detail =
-                format!("there is no database connection `{}`; {known}", punctual_model::fault::shown(name));
-            return Err(FetchFault::lasting("connection_unknown", detail));
+            return Err(FetchFault::lasting("connection_unknown", unknown(name, &names)));
         };
         if !allows(business_units.as_deref(), business_unit) {
             let detail = format!("the connection `{name}` is not for this business unit");
@@ -185,6 +215,32 @@ impl Connections {
         let longest = fitting.filter(|(prefix, _)| url.starts_with(prefix.as_str()));
         longest.max_by_key(|(prefix, _)| prefix.len()).map(|(_, bearer)| bearer)
     }
+}
+
+/// Whoever writes a report, and for which business unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Author<'a> {
+    pub business_unit: Option<&'a str>,
+    /// They are limited to some units. A connection that is for all reaches over all, and is then not for them.
+    pub is_limited: bool,
+}
+
+impl Author<'_> {
+    fn may_use(self, opened: &Opened) -> bool {
+        match &opened.business_units {
+            None => !self.is_limited,
+            units => allows(units.as_deref(), self.business_unit),
+        }
+    }
+}
+
+/// That there is no such connection, with those that there are.
+fn unknown(name: &str, known: &[&str]) -> String {
+    let known = match known {
+        [] => "none is configured on this server".to_owned(),
+        names => nearest::suggestion(name, names),
+    };
+    format!("there is no database connection `{}`; {known}", punctual_model::fault::shown(name))
 }
 
 fn allows(units: Option<&[String]>, business_unit: Option<&str>) -> bool {
@@ -227,7 +283,7 @@ impl Sources {
     }
 
     /// What can be known to be wrong before anything is fetched: names that nobody has, addresses that are refused.
-    pub fn check(&self, definition: &Definition, business_unit: Option<&str>) -> Vec<Fault> {
+    pub fn check(&self, definition: &Definition, author: Author<'_>) -> Vec<Fault> {
         let fault = |pointer: &str, code, detail: String| vec![Fault::new(pointer, code, detail)];
         match &definition.source {
             SourceKind::Builtin { key, .. } if self.builtins.contains_key(key.as_str()) => Vec::new(),
@@ -239,11 +295,14 @@ impl Sources {
                 );
                 fault("/source/builtin", "out_of_range", detail)
             }
-            SourceKind::Sql { connection, .. } => {
-                match self.connections.database(connection, business_unit) {
-                    Ok(_) => Vec::new(),
-                    Err(why) => fault("/source/sql/connection", "out_of_range", why.detail),
-                }
+            SourceKind::Sql { connection, .. } => match self.connections.fault_of(connection, author) {
+                None => Vec::new(),
+                Some(detail) => fault("/source/sql/connection", "out_of_range", detail),
+            },
+            SourceKind::Http { url, .. } if self.connections.is_beyond(url, author) => {
+                let detail = "a credential of the installation goes along to this address; somebody who is not limited to \
+                              business units has to save the report";
+                fault("/source/http/url", "out_of_range", detail.to_owned())
             }
             SourceKind::Http { url, .. } => match self.http.as_ref().map(|http| http.check(url)) {
                 Some(Err(why)) => fault("/source/http/url", why.code, why.detail),
@@ -335,6 +394,45 @@ mod tests {
     }
 
     #[test]
+    fn t11_a_connection_that_is_not_for_an_author_is_as_unknown_as_none() {
+        let of = |url: &str, units: Option<&[&str]>, bearer: Option<&str>| Connection {
+            url: Secret::new(url),
+            bearer: bearer.map(Secret::new),
+            business_units: units.map(|units| units.iter().map(|unit| (*unit).to_owned()).collect()),
+        };
+        let connections = Connections::default()
+            .with("of-all", of("sqlite:a.db", None, None))
+            .and_then(|all| all.with("of-de", of("sqlite:b.db", Some(&["de"]), None)))
+            .and_then(|all| all.with("of-nz", of("sqlite:c.db", Some(&["nz"]), None)))
+            .and_then(|all| all.with("api", of("https://api.example.org/", None, Some("t"))))
+            .and_then(|all| all.with("api-nz", of("https://nz.example.org/", Some(&["nz"]), Some("t"))))
+            .unwrap();
+        let sources =
+            Sources::new(&Guard::new(AllowList::default()), &Trust::platform(), connections).unwrap();
+        let nz = Author { business_unit: Some("nz"), is_limited: true };
+        let sql = |name: &str| definition(json!({"sql": {"connection": name, "query": "SELECT 1"}}));
+        let http = |url: &str| definition(json!({"http": {"url": url}}));
+        let detail = |name: &str, author| {
+            let fault = sources.check(&sql(name), author).pop();
+            fault.map(|fault| fault.detail.replace(name, "NAME"))
+        };
+        assert_eq!(detail("of-nz", nz), None);
+        for foreign in ["of-all", "of-de"] {
+            let told = detail(foreign, nz);
+            assert!(told.is_some() && told == detail("of-xx", nz), "{told:?} and {:?}", detail("of-xx", nz));
+        }
+        assert_eq!(sources.connections().names(Some(&["nz".to_owned()])), ["api-nz", "of-nz"]);
+        assert_eq!(sources.connections().names(None).len(), 5);
+        assert!(sources.check(&http("https://nz.example.org/a"), nz).is_empty());
+        assert!(sources.check(&http("https://other.example.org/a"), nz).is_empty());
+        assert_eq!(sources.check(&http("https://api.example.org/a"), nz)[0].pointer, "/source/http/url");
+        let anybody = Author { is_limited: false, ..nz };
+        assert_eq!(detail("of-all", anybody), None);
+        assert!(detail("of-de", anybody).unwrap().contains("not for this business unit"));
+        assert!(sources.check(&http("https://api.example.org/a"), anybody).is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_found_when_a_definition_is_saved() {
         let connections = Connections::default()
             .with("warehouse", connection("postgres://reader:s3cret@db/x"))
@@ -347,7 +445,8 @@ mod tests {
         let sources =
             Sources::new(&Guard::new(AllowList::default()), &Trust::platform(), connections).unwrap();
         let check = |source: Value, unit: Option<&str>| {
-            let faults = sources.check(&definition(source), unit);
+            let faults =
+                sources.check(&definition(source), Author { business_unit: unit, is_limited: false });
             faults
                 .into_iter()
                 .map(|fault| format!("{} {} {}", fault.pointer, fault.code, fault.detail))

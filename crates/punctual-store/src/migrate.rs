@@ -71,6 +71,7 @@ const STEPS: &[Step] = &[
     step!(49, "0049_work_trace"),
     step!(50, "0050_folds_case"),
     step!(51, "0051_rule_texts"),
+    step!(52, "0052_inbox_units"),
 ];
 
 /// The newest step of the pipeline's schema.

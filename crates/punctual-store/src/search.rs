@@ -1,5 +1,6 @@
 //! Search for people: what is named exactly is found by its index, whatever there is; what is only contained in a text is looked
-//! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same.
+//! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. A window is
+//! of rows within reach: what other units have neither pushes a unit's own rows out of it nor shows in what is said to be cut.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -55,8 +56,8 @@ const MESSAGES: Sql = sql!(
     "search.messages",
     MESSAGE,
     "FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
-           FROM notifications ORDER BY seq DESC LIMIT $4) AS w
-     WHERE kind <> 'event' AND {reach $2 business_unit} AND ",
+           FROM notifications WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
+     WHERE ",
     MESSAGE_HAS,
     " ORDER BY seq DESC LIMIT $3",
 );
@@ -66,8 +67,8 @@ const PARKED: Sql = sql!(
     MESSAGE,
     "FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
            FROM notifications {sqlite INDEXED BY notifications_parked}
-           WHERE status = 'parked' ORDER BY seq DESC LIMIT $4) AS w
-     WHERE kind <> 'event' AND {reach $2 business_unit} AND ",
+           WHERE status = 'parked' AND kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
+     WHERE ",
     MESSAGE_HAS,
     " ORDER BY seq DESC LIMIT $3",
 );
@@ -84,15 +85,14 @@ const WORK_BY_KEYS: Sql = sql!(
 const WORK_TEXT: Sql = sql!(
     "search.work",
     WORK,
-    "FROM (SELECT id, key, kind, business_unit FROM work ORDER BY id DESC LIMIT $4) AS w
-     WHERE {reach $2 business_unit} AND {contains $1 key}
+    "FROM (SELECT id, key, kind FROM work WHERE {reach $2 business_unit} ORDER BY id DESC LIMIT $4) AS w
+     WHERE {contains $1 key}
      ORDER BY w.id DESC LIMIT $3",
 );
 const WORK_NEWEST: Sql = sql!(
     "search.newest_work",
     WORK,
-    "FROM (SELECT id, key, kind, business_unit FROM work ORDER BY id DESC LIMIT $2) AS w
-     WHERE {reach $1 business_unit} ORDER BY w.id DESC",
+    "FROM work WHERE {reach $1 business_unit} ORDER BY work.id DESC LIMIT $2",
 );
 
 const SOURCE: &str =
@@ -107,9 +107,10 @@ const SOURCE_BY_ID: Sql = sql!(
 const SOURCES: Sql = sql!(
     "search.sources",
     SOURCE,
-    "FROM (SELECT source_type, source_id, state, deleted, business_unit, updated_at
-           FROM sources ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $4) AS w
-     WHERE NOT deleted AND {reach $2 business_unit} AND (
+    "FROM (SELECT source_type, source_id, state, updated_at
+           FROM sources WHERE NOT deleted AND {reach $2 business_unit}
+           ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $4) AS w
+     WHERE (
          {contains $1 source_type || ' ' || source_id}
          OR {contains $1 SUBSTR(state, 1, 1000)})
      ORDER BY updated_at DESC LIMIT $3",
@@ -128,8 +129,8 @@ const PERSON_BY_EMAIL: Sql = sql!(
 const PEOPLE: Sql = sql!(
     "search.people",
     PERSON,
-    "FROM (SELECT id, name, email, business_unit FROM operations_people ORDER BY id LIMIT $4) AS w
-     WHERE {shared $2 business_unit} AND (
+    "FROM (SELECT id, name, email FROM operations_people WHERE {shared $2 business_unit} ORDER BY id LIMIT $4) AS w
+     WHERE (
          {contains $1 name}
          OR {contains $1 email}
          OR {contains $1 id})
@@ -169,7 +170,7 @@ const DEFINITIONS: Sql = sql!(
      ORDER BY title, kind, id LIMIT $3",
 );
 
-/// How many rows there are of each part, counted just beyond the window.
+/// How many rows there are of each part within reach, counted just beyond the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Sizes {
     pub messages: i64,
@@ -180,11 +181,11 @@ pub struct Sizes {
 
 const SIZES: Sql = sql!(
     "search.sizes",
-    "SELECT (SELECT COUNT(*) FROM (SELECT seq FROM notifications ORDER BY seq DESC LIMIT $1) AS n) AS messages,
-            (SELECT COUNT(*) FROM (SELECT id FROM work ORDER BY id DESC LIMIT $1) AS w) AS work,
-            (SELECT COUNT(*) FROM (SELECT updated_at FROM sources
+    "SELECT (SELECT COUNT(*) FROM (SELECT seq FROM notifications WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $1) AS n) AS messages,
+            (SELECT COUNT(*) FROM (SELECT id FROM work WHERE {reach $2 business_unit} ORDER BY id DESC LIMIT $1) AS w) AS work,
+            (SELECT COUNT(*) FROM (SELECT updated_at FROM sources WHERE NOT deleted AND {reach $2 business_unit}
                  ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $1) AS s) AS sources,
-            (SELECT COUNT(*) FROM (SELECT id FROM operations_people ORDER BY id LIMIT $1) AS p) AS people",
+            (SELECT COUNT(*) FROM (SELECT id FROM operations_people WHERE {shared $2 business_unit} ORDER BY id LIMIT $1) AS p) AS people",
 );
 
 /// What is searched for, and for whom.
@@ -280,8 +281,8 @@ impl Search<'_> {
 }
 
 #[boxed]
-pub async fn sizes(conn: &mut Conn<'_>) -> Result<Sizes> {
-    conn.fetch_one(&SIZES, args![WINDOW + 1]).await
+pub async fn sizes(conn: &mut Conn<'_>, reach: &Reach) -> Result<Sizes> {
+    conn.fetch_one(&SIZES, args![WINDOW + 1, reach]).await
 }
 
 crate::db::statements![

@@ -208,6 +208,21 @@ pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Ve
     conn.fetch_all(&BY_KEYS, with_rows(args![], &keys(sources))).await
 }
 
+const WITHIN: Sql = sql!(
+    "sources.within", as SourceRow, each SourceKey<'_>, after 1,
+    "SELECT {columns s} FROM sources AS s {join rows}
+     WHERE s.source_type = {.source_type} AND s.source_id = {.source_id} AND {reach $1 s.business_unit}",
+);
+
+/// Those of these sources that are within reach, not locked.
+#[boxed]
+pub async fn within(conn: &mut Conn<'_>, reach: &Reach, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&WITHIN, with_rows(args![reach], &keys(sources))).await
+}
+
 #[derive(Record)]
 struct Kind {
     source_type: String,
@@ -244,5 +259,6 @@ crate::db::statements![
     LOOK,
     CHANGED,
     BY_KEYS,
+    WITHIN,
     TYPES
 ];

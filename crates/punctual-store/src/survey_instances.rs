@@ -127,13 +127,13 @@ const ASKED: Sql = sql!(
     "survey_instances.asked", as Asked,
     "SELECT i.public_id, s.name AS survey, i.recipient_address
      FROM survey_instances i JOIN surveys s ON s.id = i.survey_id
-     WHERE i.public_id = {any $1}",
+     WHERE i.public_id = {any $1} AND {reach $2 i.business_unit} AND {shared $2 s.business_unit}",
 );
 
-/// The surveys behind these links, for titles.
+/// The surveys behind those of these links that are within reach, for titles.
 #[boxed]
-pub async fn asked(conn: &mut Conn<'_>, public_ids: Vec<String>) -> Result<Vec<Asked>> {
-    conn.fetch_all(&ASKED, args![public_ids]).await
+pub async fn asked(conn: &mut Conn<'_>, reach: &Reach, public_ids: Vec<String>) -> Result<Vec<Asked>> {
+    conn.fetch_all(&ASKED, args![public_ids, reach]).await
 }
 
 const LOCK: Sql = sql!(

@@ -20,7 +20,7 @@ pub mod workflow;
 
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
-pub use console_routes::console_routes;
+pub use console_routes::{console_routes, console_sources};
 pub use pgbouncer::PgBouncer;
 pub use proxy::{Proxy, Way};
 pub use run::{adjusted, run, scale, signal};

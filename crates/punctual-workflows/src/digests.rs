@@ -13,7 +13,9 @@ use punctual_engine::{
     },
     titles::{day as shown_day, line},
 };
-use punctual_model::{Audience, Decided, Decision, KeyParts, NewNotification, NotificationId, ReasonCode};
+use punctual_model::{
+    Audience, Decided, Decision, KeyParts, NewNotification, NotificationId, Reach, ReasonCode,
+};
 use punctual_store::{
     Conn, StoreError,
     delivery_policy::{
@@ -36,6 +38,7 @@ impl Titles for Digests {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -43,7 +46,7 @@ impl Titles for Digests {
             KeyParts::Digest { person, .. } => Some(person.clone()),
             _ => None,
         };
-        let names = people::names(conn, keys.iter().filter_map(person).collect()).await?;
+        let names = people::names(conn, reach, keys.iter().filter_map(person).collect()).await?;
         let title = |key: &KeyParts| match key {
             KeyParts::Digest { person, local_date } => {
                 let name = names.get(person).unwrap_or(person);

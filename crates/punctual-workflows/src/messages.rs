@@ -156,6 +156,7 @@ impl Titles for Messages {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        _reach: &Reach,
         _now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {

@@ -7,8 +7,8 @@ use punctual_engine::{
     titles::line,
 };
 use punctual_model::{
-    Arrival, Cause, Decided, Decision, InputHash, KeyError, KeyParts, NewWork, ReasonCode, Trigger, WorkKey,
-    WorkStatus,
+    Arrival, Cause, Decided, Decision, InputHash, KeyError, KeyParts, NewWork, Reach, ReasonCode, Trigger,
+    WorkKey, WorkStatus,
 };
 use punctual_store::{Conn, StoreError, work::WorkRow};
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,7 @@ impl Titles for Schedules {
     async fn titles(
         &self,
         _conn: &mut Conn<'_>,
+        _reach: &Reach,
         _now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {

@@ -164,7 +164,7 @@ pub async fn get(
     Segments((guid, run)): Segments<(String, String)>,
 ) -> Answer {
     let (view, ownership) = found(&app, &caller, &guid, &run).await?;
-    JsonResponse::ok(&shape(&app, view, ownership).await?)
+    JsonResponse::ok(&shape(&app, &caller, view, ownership).await?)
 }
 
 /// Who owns a run
@@ -244,7 +244,7 @@ pub async fn retry(
         let by = caller.by.because(request.reason.as_deref());
         commands::retry(&app.engine, &by, &view.work, request.version).await?;
         let (view, ownership) = found(app, caller, &subscription.guid, &run).await?;
-        JsonResponse::ok(&shape(app, view, ownership).await?)
+        JsonResponse::ok(&shape(app, caller, view, ownership).await?)
     })
     .await
 }
@@ -275,7 +275,7 @@ async fn shape_all(app: &App, caller: &Principal, rows: Vec<WorkRow>) -> Result<
     let mut reader = app.engine.store.read_for_people().await?;
     let views = runs::view(&mut reader.conn(), &caller.by.reach(), rows).await?;
     drop(reader);
-    let titles = crate::work::titles(app, views.iter().map(|view| &view.work)).await?;
+    let titles = crate::work::titles(app, caller, views.iter().map(|view| &view.work)).await?;
     let summaries = views.into_iter().zip(titles).map(|(view, title)| summary(view, title));
     Ok(summaries.collect::<Result<_, StoreError>>()?)
 }
@@ -290,8 +290,14 @@ fn summary(view: RunView, title: String) -> Result<RunSummary, StoreError> {
     })
 }
 
-async fn shape(app: &App, view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> {
-    let title = crate::work::titles(app, std::iter::once(&view.work)).await?.pop().unwrap_or_default();
+async fn shape(
+    app: &App,
+    caller: &Principal,
+    view: RunView,
+    ownership: Ownership,
+) -> Result<AutomationRun, Failure> {
+    let title =
+        crate::work::titles(app, caller, std::iter::once(&view.work)).await?.pop().unwrap_or_default();
     let details = view.details();
     let at = |name: &str| -> Option<Timestamp> { details.get(name)?.as_str()?.parse().ok() };
     Ok(AutomationRun {

@@ -1,5 +1,6 @@
 //! A person is planned for, erased with a certificate, and handed out: by administrators, within their business units.
 
+use punctual_engine::Actor;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ on_both! {
     a_person_is_erased_after_a_plan_and_the_certificate_stays;
     what_is_stored_about_a_person_is_one_document;
     requests_that_name_nobody_or_two_are_refused;
+    t11_an_erasure_is_seen_by_its_own_units_and_none_is_pushed_out_by_others;
 }
 
 fn rows(found: &Value, kind: &str) -> i64 {
@@ -78,4 +80,35 @@ async fn requests_that_name_nobody_or_two_are_refused(bed: TestBed) {
             .await
             .refused(422, "unknown_field");
     }
+}
+
+async fn t11_an_erasure_is_seen_by_its_own_units_and_none_is_pushed_out_by_others(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let admin = async |units: Option<&[&str]>| client.new_key(&["admin"], units).await;
+    let (nz, de, both) =
+        (admin(Some(&["nz"])).await, admin(Some(&["de"])).await, admin(Some(&["de", "nz"])).await);
+    let erase = async |by: &Client| {
+        let done = by.post("/api/v1/erasures", json!({ "address": "a@x.example", "confirm": true })).await;
+        done.expect(201)["id"].as_str().unwrap().to_owned()
+    };
+    let (of_nz, of_both, of_all) = (erase(&nz).await, erase(&both).await, erase(&client).await);
+    for (id, readers) in
+        [(&of_nz, [true, false, true]), (&of_both, [false, false, true]), (&of_all, [false; 3])]
+    {
+        let path = format!("/api/v1/erasures/{id}");
+        for (key, may) in [&nz, &de, &both].into_iter().zip(readers) {
+            assert_eq!(key.get(&path).await.status, if may { 200 } else { 404 }, "{id}");
+        }
+        client.get(&path).await.expect(200);
+    }
+    bed.wait(1);
+    for _ in 0..30 {
+        erase(&de).await;
+    }
+    let listed = async |units: Option<Vec<String>>| {
+        let by = Actor::key("k", units);
+        bed.engine.erasures(&by, 20).await.unwrap().into_iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(Some(vec!["nz".to_owned()])).await, [of_nz], "though others have made thirty since");
+    assert_eq!(listed(None).await.len(), 20);
 }

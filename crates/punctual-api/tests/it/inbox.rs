@@ -9,6 +9,7 @@ on_both! {
     a_message_to_a_person_is_kept_listed_and_read;
     many_messages_at_once_are_all_kept;
     nobody_reads_the_messages_of_another;
+    t11_a_key_of_the_same_name_in_another_unit_has_an_inbox_of_its_own;
     the_inbox_has_no_settings_and_can_be_tried_out;
 }
 
@@ -102,4 +103,31 @@ async fn the_inbox_has_no_settings_and_can_be_tried_out(bed: TestBed) {
         .post("/api/v1/channels/inbox:default/test", json!({ "address": " " }))
         .await
         .refused(422, "address_invalid");
+}
+
+async fn t11_a_key_of_the_same_name_in_another_unit_has_an_inbox_of_its_own(bed: TestBed) {
+    let client = with_inbox(&bed).await;
+    let (nz, de) =
+        (client.new_key(&["read"], Some(&["nz"])).await, client.new_key(&["read"], Some(&["de"])).await);
+    let sender = client.new_key(&["ingest"], Some(&["de"])).await;
+    send(&sender, json!(["for read"]), "Of de").await;
+    send(&client, json!(["for read"]), "Of the installation").await;
+    bed.tick().await;
+    let subjects = async |key: &Client| {
+        let inbox = key.get("/api/v1/inbox").await.expect(200);
+        let items = inbox["items"].as_array().unwrap().iter();
+        let mut subjects: Vec<String> =
+            items.map(|item| item["subject"].as_str().unwrap().to_owned()).collect();
+        subjects.sort();
+        assert_eq!(inbox["unread"], subjects.len());
+        subjects
+    };
+    assert_eq!(subjects(&de).await, ["Of de", "Of the installation"]);
+    assert_eq!(subjects(&nz).await, ["Of the installation"]);
+    let inbox = de.get("/api/v1/inbox").await.expect(200);
+    let of_de = inbox["items"].as_array().unwrap().iter().find(|item| item["subject"] == "Of de").unwrap();
+    let id = of_de["id"].as_str().unwrap();
+    nz.post(&format!("/api/v1/inbox/{id}/read"), json!({})).await.refused(404, "not_found");
+    nz.post("/api/v1/inbox/read", json!({ "upTo": id })).await.refused(404, "not_found");
+    assert_eq!(subjects(&de).await.len(), 2, "nothing was read");
 }

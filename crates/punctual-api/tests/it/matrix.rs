@@ -15,6 +15,7 @@ use std::{
 };
 
 use axum::http::Method;
+use punctual_model::Scope;
 use punctual_testkit::{TestBed, TestBedBuilder, on_both};
 use serde_json::{Value, json};
 
@@ -48,6 +49,7 @@ pub type Places = BTreeMap<&'static str, (String, String)>;
 pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     let unit = json!({ "name": WORD, "timeZone": "Europe/Berlin" });
     client.put("/api/v1/business-units/de", unit).await.expect(200);
+    let moving = Moving::of_nz(client).await;
     let de = client.new_key(&["operate", "author", "ingest", "read"], Some(&["de"])).await;
     let list = json!({ "type": "memory", "targets": [address()] });
     de.put("/api/v1/lists/de-list", list).await.expect(200);
@@ -92,7 +94,15 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     });
     let report = de.post("/api/v1/report-subscriptions", report).await.expect(201);
     let guid = report["guid"].as_str().unwrap().to_owned();
+    let file = [("content-type", "text/plain")];
+    let blob = de.send(Method::POST, "/api/v1/blobs", &file, WORD).await.expect(201);
+    client.put("/api/v1/channels/inbox:default", json!({ "adapter": "inbox" })).await.expect(200);
+    // Keys of these names are both units'.
+    let people = ["for read", "for admin", "for read author operate ingest"];
+    let told = json!({ "targets": people, "channel": "inbox:default", "subject": WORD, "body": WORD });
+    de.post("/api/v1/notifications", told).await.expect(201);
     client.advance("8d").await;
+    moving.to_de(client).await;
     let run = runs(&de, &guid).await;
     let run = run.iter().find(|run| run["status"] == "completed").unwrap_or_else(|| panic!("{run:?}"));
     let key = run["key"].as_str().unwrap().replace('/', "%2F");
@@ -100,6 +110,7 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     let artefact = artefacts.expect(200)["artefacts"][0]["name"].as_str().unwrap().to_owned();
     let rollout = format!("/api/v1/rollouts/report-subscription/subscription/{guid}");
     de.put(&rollout, json!({ "stage": 0 })).await.expect(200);
+    de.put("/api/v1/rollouts/report-subscription/business-unit/de", json!({ "stage": 0 })).await.expect(200);
     let user = json!({ "email": address(), "name": WORD, "role": "admin", "businessUnits": ["de"] });
     let user = client.post("/api/v1/users", user).await.expect(201);
     let admin = client.new_key(&["admin"], Some(&["de"])).await;
@@ -141,6 +152,7 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
         ("{type}/{id}", both("de-source".into(), none())),
         ("surveys/{id}", both(survey, number())),
         ("users/{id}", both(id(&user["id"]), uuid())),
+        ("blobs/{id}", both(id(&blob["id"]), uuid())),
         ("erasures/{id}", both(id(&erasure["id"]), uuid())),
         ("instances/{publicId}", both(public_id, uuid())),
         // What is not a unit's: there is nothing to tell apart.
@@ -149,6 +161,42 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
         ("inbox/{id}", both("1".into(), "1".into())),
         ("sites/{site}", both("plant-nz".into(), "plant-nz".into())),
     ])
+}
+
+/// What was made in one unit and has moved to the other since: what is left of it in the first tells nothing of it.
+struct Moving {
+    setting: String,
+    report: String,
+}
+
+/// A source whose id says nothing, so that it is called by what its state says.
+const MOVED_SOURCE: &str = "document/0197a3c4-5d6e-7f80-9a1b-00000000face";
+
+impl Moving {
+    async fn of_nz(client: &Client) -> Self {
+        let nz = client.new_key(&["operate", "author", "ingest", "read"], Some(&["nz"])).await;
+        setting(client, first_aid(|body| body["triggerKey"] = json!("of-everybody"))).await;
+        let setting = setting(&nz, first_aid(|body| body["triggerKey"] = json!("moving"))).await;
+        let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "name": "before" });
+        tell(&nz, MOVED_SOURCE, json!({ "state": state })).await;
+        let report = weekly(|body| {
+            body["name"] = json!("before");
+            body["channel"] = json!("memory:default");
+        });
+        let report = nz.post("/api/v1/report-subscriptions", report).await.expect(201);
+        Self { setting, report: report["guid"].as_str().unwrap().to_owned() }
+    }
+
+    async fn to_de(&self, client: &Client) {
+        let done = client.get("/api/v1/work?status=completed&limit=200").await.expect(200);
+        let of_nz = done["items"].as_array().unwrap().iter().filter(|row| row["businessUnit"] == "nz");
+        assert!(of_nz.count() >= 3, "{done}");
+        let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-21", "name": WORD });
+        tell(client, MOVED_SOURCE, json!({ "businessUnit": "de", "state": state })).await;
+        let moved = json!({ "businessUnit": "de", "name": WORD });
+        client.patch(&format!("/api/v1/reminder-settings/{}", self.setting), moved.clone()).await.expect(200);
+        client.patch(&format!("/api/v1/report-subscriptions/{}", self.report), moved).await.expect(200);
+    }
 }
 
 /// Bodies that name what the other unit has. An operation that is not here sends its documented example, or nothing.
@@ -183,6 +231,14 @@ fn bodies(places: &Places) -> BTreeMap<String, Vec<Value>> {
         "post /api/v1/notifications",
         json!([{ "list": "de-list", "subject": "S", "body": "B", "businessUnit": "de" }]),
     );
+    let mut with_file = message.clone();
+    with_file["attachments"] = json!([{ "name": "a.txt", "blob": of("blobs/{id}") }]);
+    put("post /api/v1/notifications", with_file.clone());
+    (with_file["id"], with_file["sendAt"]) = (json!("nz-message"), json!(at));
+    put("post /api/v1/messages", with_file);
+    let closed = json!({ "eventKind": "service-visit-closed", "items": [visit("3")] });
+    put("post /api/v1/surveys/triggers/ingest", closed.clone());
+    put("post /api/Surveys/Triggers/ingest", closed);
     let mut later = message;
     (later["id"], later["sendAt"]) = (json!("nz-message"), json!(at));
     put("post /api/v1/messages", later.clone());
@@ -322,7 +378,7 @@ fn comparable(reply: &Reply, places: &Places) -> (u16, String) {
     }
     let mut text = body.to_string();
     // Ids stand between backticks in messages; what is long enough may stand anywhere.
-    text = text.replace("no-such", "ID");
+    text = text.replace("no-such", "ID").replace("business-unit/de`", "business-unit/ID`");
     for (one, nobody) in places.values() {
         for id in [one, nobody].map(|id| id.replace("%2F", "/")) {
             text = text.replace(&format!("`{id}`"), "`ID`");
@@ -338,6 +394,61 @@ fn comparable(reply: &Reply, places: &Places) -> (u16, String) {
 /// type of sources there are one's own. The rest answers without looking at what its path names.
 fn may_differ(operation: &Operation) -> bool {
     operation.method == "put" || operation.reach != "units" || operation.path == "/api/v1/sources/{type}"
+}
+
+/// Of the installation, and other than it was for reasons that are no fault: what units have is counted and listed in it, and who
+/// called when.
+const SEEN_OTHERWISE: &[&str] = &[
+    "/api/v1/definitions",
+    "/api/v1/keys",
+    "/api/v1/nodes",
+    "/api/v1/notifications/kpis",
+    "/api/v1/sandbox/sent",
+    "/api/v1/sites",
+    "/api/v1/sites/{site}",
+    "/api/v1/sites/{site}/events",
+    "/api/v1/channels",
+    "/api/v1/channels/{key}",
+    "/api/v1/channels/{key}/health",
+    "/api/v1/users",
+    "/metrics",
+];
+
+/// What the other unit sees of itself, and somebody without a limit of the installation.
+async fn everything_seen(
+    theirs: &Client,
+    client: &Client,
+    operations: &[Operation],
+    places: &Places,
+) -> BTreeMap<String, String> {
+    let mut seen = BTreeMap::new();
+    for operation in operations.iter().filter(|one| one.method == "get") {
+        let caller = match &*operation.reach {
+            "units" => theirs,
+            "installation" | "shared" => client,
+            _ => continue,
+        };
+        if SEEN_OTHERWISE.contains(&operation.path.as_str()) {
+            continue;
+        }
+        let segments: Vec<&str> = operation.path.split('/').collect();
+        let known = |at: usize| {
+            !segments[at].starts_with('{')
+                || places.contains_key(format!("{}/{}", segments[at - 1], segments[at]).as_str())
+        };
+        // What the matrix has none of cannot be changed by name either.
+        if !(0..segments.len()).all(known) {
+            continue;
+        }
+        let what = format!("get {}", operation.path);
+        for query in queries(&what, places) {
+            let path = format!("{}?{query}", filled(&operation.path, places, false));
+            let reply = caller.get(path.trim_end_matches('?')).await;
+            seen.insert(format!("{what}?{query}"), comparable(&reply, places).1);
+        }
+    }
+    assert!(seen.len() > 60, "{}", seen.len());
+    seen
 }
 
 /// What is taken whatever it names: names are looked up when the time has come.
@@ -366,7 +477,7 @@ fn twin(what: &str, body: &Value, places: &Places) -> Option<Value> {
     for name in ["de-list", "de-person", "de-org", "de-source"] {
         other = other.replace(name, "no-such");
     }
-    for place in ["events/{id}", "tasks/{id}"] {
+    for place in ["events/{id}", "tasks/{id}", "blobs/{id}"] {
         let (one, nobody) = &places[place];
         other = other.replace(one.as_str(), nobody);
     }
@@ -409,7 +520,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     let sent_before = bed.sent().len();
     let bodies = bodies(&places);
     let mut callers = Vec::new();
-    for scope in ["read", "author", "operate", "ingest", "admin"] {
+    for scope in Scope::ALL.iter().filter(|scope| **scope != Scope::Site).map(|scope| scope.as_str()) {
         callers.push((scope, client.new_key(&[scope], Some(&["nz"])).await));
     }
     let all = client.new_key(&["read", "author", "operate", "ingest"], Some(&["nz"])).await;
@@ -423,6 +534,8 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     tell(&all, "class/nz-1", json!({ "state": {} })).await;
 
     let operations = operations();
+    let theirs = client.new_key(&["admin"], Some(&["de"])).await;
+    let before = everything_seen(&theirs, &client, &operations, &places).await;
     let mut used = BTreeSet::new();
     let (mut told, mut accepted) = (Vec::new(), BTreeSet::new());
     // Routes that are for callers without a limit refuse all of these (`units.rs` has them one by one).
@@ -437,9 +550,16 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
         used.insert(what.clone());
         for (kind, caller) in &callers {
             for query in queries(&what, &places) {
-                for body in &sent_bodies {
+                for (body, of_unit) in sent_bodies.iter().flat_map(|body| [(body, false), (body, true)]) {
+                    if of_unit && !operation.path.contains("{scope}") {
+                        continue;
+                    }
                     let with = |path: String| if query.is_empty() { path } else { format!("{path}?{query}") };
-                    let path = with(filled(&operation.path, &places, false));
+                    let rolled = |path: String, unit: &str| match of_unit {
+                        true => operation.path.replace("{scope}", "business-unit").replace("{id}", unit),
+                        false => path,
+                    };
+                    let path = with(rolled(filled(&operation.path, &places, false), "de"));
                     let reply = sent(caller, operation, &path, body.as_ref()).await;
                     assert!(reply.status < 500, "{what} with {kind}: {}", reply.text);
                     if reply.text.contains(WORD) {
@@ -461,7 +581,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
                             ));
                         }
                     } else if operation.path.contains('{') && !may_differ(operation) {
-                        let nobody = with(filled(&operation.path, &places, true));
+                        let nobody = with(rolled(filled(&operation.path, &places, true), "no-such"));
                         let other = sent(caller, operation, &nobody, body.as_ref()).await;
                         let (one, other) = (comparable(&reply, &places), comparable(&other, &places));
                         if one != other {
@@ -477,7 +597,17 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     }
     let unused: Vec<&String> = bodies.keys().filter(|what| !used.contains(*what)).collect();
     assert!(unused.is_empty(), "these bodies are of no operation: {unused:?}");
-    told.extend(console::told(&bed, &all, &places).await);
+    told.extend(console::told(&bed, &client, &all, &places).await);
+    // Nothing of the other unit has changed, and nothing of the installation.
+    for (what, (one, other)) in everything_seen(&theirs, &client, &operations, &places)
+        .await
+        .iter()
+        .map(|(what, after)| (what, (&before[what], after)))
+    {
+        if one != other {
+            told.push(format!("{what} has changed:\n  {one}\n  {other}"));
+        }
+    }
     // What was made of those references comes to nothing either.
     client.advance("70d").await;
     let read = |one: &&Operation| one.method == "get" && !matches!(&*one.reach, "public" | "installation");

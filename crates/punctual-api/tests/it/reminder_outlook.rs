@@ -1,7 +1,10 @@
 //! What lies ahead, and why something was or was not sent.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{ToSpan, civil::Date};
 use punctual_testkit::{TestBed, on_both};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     client::Client,
@@ -14,6 +17,7 @@ use crate::{
 on_both! {
     the_forecast_counts_what_lies_ahead;
     the_same_day_has_the_same_entries_whatever_is_asked_for;
+    every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for;
     why_tells_the_whole_story;
     what_is_planned_is_counted_by_what_asked_for_it;
     what_sends_nothing_is_no_message_of_the_forecast;
@@ -110,6 +114,77 @@ async fn the_same_day_has_the_same_entries_whatever_is_asked_for(bed: TestBed) {
             items.sort_by_key(|item| item["key"].as_str().unwrap().to_owned());
         }
         assert_eq!(found, expected, "{query}");
+    }
+    bed.leaves_open("what lies ahead");
+}
+
+/// What each day has of every workflow is the same in any stretch that is asked for, by days or by instants.
+async fn every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    unit(&client, "de", "America/Los_Angeles").await;
+    setting(&client, first_aid(|_| {})).await;
+    for (id, unit, expires) in
+        [("1", "nz", "2026-06-20"), ("2", "de", "2026-06-21"), ("3", "nz", "2026-07-02")]
+    {
+        let mut source = document(expires);
+        source["businessUnit"] = json!(unit);
+        tell(&client, &format!("document/{id}"), source).await;
+    }
+    for (id, at) in
+        [("a", "2026-06-13T00:00:00Z"), ("b", "2026-06-13T23:59:59Z"), ("c", "2026-06-30T12:00:00Z")]
+    {
+        let message = json!({ "id": id, "sendAt": at, "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" });
+        client.post("/api/v1/messages", message).await.expect(201);
+    }
+    let event = json!({ "title": "T", "startDate": "2026-06-14T06:00:00Z", "endDate": "2026-06-15T06:00:00Z", "creator": "x" });
+    client.post("/api/v1/operations/events", event).await.expect(201);
+    published(&client, csi_gr()).await;
+    instance(&client, visit("1")).await;
+    subscribe(&client, weekly(|_| {})).await;
+    subscribe(
+        &client,
+        weekly(|body| body["cadence"] = json!({ "cron": "30 23 * * *", "timeZone": "Pacific/Auckland" })),
+    )
+    .await;
+    type Entries = BTreeMap<(String, String), (Value, Vec<String>)>;
+    let asked = async |from: &str, to: &str| -> Entries {
+        let found = client.get(&format!("/api/v1/forecast?from={from}&to={to}")).await.expect(200);
+        let text = |day: &Value, name: &str| day[name].as_str().unwrap().to_owned();
+        let day = |day: &Value| {
+            let items = day["items"].as_array().unwrap().iter();
+            let mut items: Vec<String> = items.map(ToString::to_string).collect();
+            items.sort();
+            (
+                (text(day, "localDate"), text(day, "timeZone")),
+                (json!([day["count"], day["byPath"], day["recipients"]]), items),
+            )
+        };
+        found["days"].as_array().unwrap().iter().map(day).collect()
+    };
+    let whole = asked("2026-05-14", "2026-07-20").await;
+    let kinds: BTreeSet<&str> = whole
+        .values()
+        .flat_map(|(_, items)| items)
+        .filter_map(|item| item.split("\"key\":\"").nth(1)?.split(':').next())
+        .collect();
+    let known = ["message", "operations", "reminder", "report-subscription", "survey"];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), known);
+    let first: Date = "2026-05-15".parse().unwrap();
+    for start in (0..62).step_by(4) {
+        for length in [0, 1, 9] {
+            let from = first.checked_add(start.days()).unwrap();
+            let to = from.checked_add(length.days()).unwrap();
+            let by_days = asked(&from.to_string(), &to.to_string()).await;
+            let by_instants = asked(&format!("{from}T13:37:00Z"), &format!("{to}T21:03:00Z")).await;
+            for (day, entries) in by_days.iter().chain(&by_instants) {
+                assert_eq!(Some(entries), whole.get(day), "{day:?} of {from} to {to}");
+            }
+            // Every day that was asked for is there.
+            let within = |day: &&(String, String)| (from..=to).contains(&day.0.parse::<Date>().unwrap());
+            let wanted: Vec<_> = whole.keys().filter(within).collect();
+            assert_eq!(by_days.keys().filter(within).collect::<Vec<_>>(), wanted, "{from} to {to}");
+        }
     }
     bed.leaves_open("what lies ahead");
 }

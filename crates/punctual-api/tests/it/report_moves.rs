@@ -1,6 +1,10 @@
 //! What happens to planned and taken runs when a zone, a unit, a cadence or a stage changes.
 
+use jiff::Timestamp;
+use punctual_engine::EnsureOutcome;
+use punctual_model::{Cause, InputHash, NewWork, Trigger};
 use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::reports::reconcile::Walk;
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,6 +16,7 @@ use crate::{
 on_both! {
     s2_32_a_unit_s_zone_moves_the_pending_run_and_repeats_no_period;
     s2_32_a_subscription_s_zone_and_unit_move_its_pending_run;
+    s2_32_new_rules_of_a_zone_move_the_pending_run;
     s2_33_a_lowered_stage_gives_back_what_was_taken;
     s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s;
     a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one;
@@ -70,6 +75,45 @@ async fn s2_32_a_subscription_s_zone_and_unit_move_its_pending_run(bed: TestBed)
     assert_eq!(next_run(&client, &guid).await, "2026-05-25T12:00:00Z");
     bed.run_to("2026-05-25T12:00:00Z").await;
     assert_eq!(bed.sent().len(), 2, "no week twice, and none left out");
+}
+
+/// The pending run as a program planned it that knew other rules for the zone: `shift` seconds from where it belongs.
+async fn planned_by_other_rules(bed: &TestBed, key: &str, shift: i64) {
+    let row = bed.work(key).await;
+    let at = Timestamp::from_microsecond(row.due_at + shift * 1_000_000).unwrap();
+    let guid = row.setting_id.clone().unwrap();
+    let other = NewWork {
+        key: row.key().unwrap(),
+        kind: "report-subscription",
+        trigger: Trigger::ScheduledRun,
+        business_unit: row.business_unit.clone(),
+        source: row.source_type.clone().zip(row.source_id.clone()),
+        setting_id: row.setting_id.clone(),
+        due_at: at,
+        local: row.local_date.clone().zip(row.time_zone.clone()),
+        input_hash: InputHash::of_fields(&[("subscription", guid.as_str().into()), ("run", key.into())]),
+        input: row.input.clone(),
+    };
+    let ensured = bed.engine.ensure(&[other], Cause::Machine).await.unwrap();
+    assert_eq!(ensured[0].outcome, EnsureOutcome::Updated);
+}
+
+async fn s2_32_new_rules_of_a_zone_move_the_pending_run(bed: TestBed) {
+    let client = client(&bed).await;
+    // A zone of its own: no business unit has it.
+    let guid = subscribe(&client, weekly(|_| {})).await;
+    let (right, key) = (next_run(&client, &guid).await, runs(&client, &guid).await[0]["key"].clone());
+    let key = key.as_str().unwrap();
+    for shift in [-3_600, 3_600] {
+        planned_by_other_rules(&bed, key, shift).await;
+        assert_ne!(next_run(&client, &guid).await, right);
+        // A node that starts goes over all subscriptions.
+        let pass = Walk::default().pass(&bed.engine, bed.now()).await.unwrap();
+        assert_eq!((pass.repaired, next_run(&client, &guid).await), (1, right.clone()), "{shift}");
+    }
+    let pass = Walk::default().pass(&bed.engine, bed.now()).await.unwrap();
+    assert_eq!(pass.repaired, 0, "what is where it belongs stays");
+    bed.leaves_open("the run is to come");
 }
 
 async fn s2_33_a_lowered_stage_gives_back_what_was_taken(bed: TestBed) {

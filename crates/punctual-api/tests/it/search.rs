@@ -14,6 +14,7 @@ on_both! {
     everything_is_found_by_what_people_know_of_it;
     an_address_is_found_in_every_message_to_it;
     a_search_sees_what_its_caller_may_see;
+    t11_what_other_units_have_hides_nothing_and_is_not_counted;
     what_is_typed_is_never_a_wildcard;
     case_is_of_no_account_in_any_part_and_any_language;
 }
@@ -178,4 +179,41 @@ async fn case_is_of_no_account_in_any_part_and_any_language(bed: TestBed) {
     let (lower, upper) = (kinds("%C3%B6l").await, kinds("%C3%96L").await);
     assert_eq!(lower, upper);
     assert_eq!(lower.len(), 5, "one of each part: {lower:?}");
+}
+
+/// A window is searched for a text: of rows within reach, so that a busy neighbour pushes nothing out of it.
+async fn t11_what_other_units_have_hides_nothing_and_is_not_counted(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let nz = client.new_key(&["ingest", "author", "read"], Some(&["nz"])).await;
+    let de = client.new_key(&["ingest", "author", "read"], Some(&["de"])).await;
+    let message = |subject: &str| json!({ "targets": ["x"], "channel": "memory:default", "subject": subject, "body": "B" });
+    nz.post("/api/v1/notifications", message("Needle in the middle")).await.expect(201);
+    nz.put("/api/v1/sources/zz/needle-1", json!({ "state": {} })).await.expect(200);
+    let later = |id: String| {
+        let mut body = message("Later");
+        (body["id"], body["sendAt"]) = (json!(id), json!("2026-06-14T06:00:00Z"));
+        body
+    };
+    nz.post("/api/v1/messages", later("needle-2".to_owned())).await.expect(201);
+    bed.wait(1);
+    for some in 0..6 {
+        let many: Vec<Value> = (0..1_000).map(|_| message("Hay")).collect();
+        de.post("/api/v1/notifications", Value::from(many)).await.expect(200);
+        let hay: Vec<Value> =
+            (0..1_000).map(|n| json!({ "type": "hay", "id": format!("{some}-{n}"), "state": {} })).collect();
+        de.post("/api/v1/sources", json!({ "items": hay })).await.expect(200);
+    }
+    let many: Vec<Value> = (0..600).map(|n| later(format!("hay-{n}"))).collect();
+    de.post("/api/v1/messages", Value::from(many)).await.expect(200);
+    let found = nz.get("/api/v1/search?q=needle").await.expect(200);
+    let kinds: Vec<&str> =
+        found["items"].as_array().unwrap().iter().map(|hit| hit["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.len(), 3, "{found}");
+    for kind in ["source", "work", "message"] {
+        assert!(kinds.contains(&kind), "{kind}: {found}");
+    }
+    assert_eq!(found["cut"], json!([]), "how much others have is not said");
+    let all = de.get("/api/v1/search?q=hay").await.expect(200);
+    assert_eq!(all["cut"], json!(["message", "work", "source"]), "what is theirs is more than the window");
+    bed.leaves_open("all of it is to be sent");
 }

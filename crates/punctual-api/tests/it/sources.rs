@@ -10,7 +10,10 @@ use punctual_store::{StoreError, Tx};
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::{
+    client::Client,
+    reminders::{document, first_aid, rows, setting, unit},
+};
 
 on_both! {
     an_older_state_never_overwrites_a_newer_one;
@@ -19,6 +22,7 @@ on_both! {
     an_event_reaches_whoever_listens;
     many_sources_at_once_have_an_outcome_each;
     a_source_that_is_gone_is_gone;
+    a_source_that_comes_back_has_its_reminders_again_and_none_twice;
     what_is_said_to_have_happened_tomorrow_and_later_is_refused;
     a_source_with_a_time_of_a_broken_clock_can_be_changed_again;
     a_state_of_null_is_refused_and_wipes_nothing;
@@ -168,6 +172,47 @@ async fn a_source_that_is_gone_is_gone(bed: TestBed) {
     let reply = client.post("/api/v1/events", event).await.expect(200);
     assert_eq!(outcomes(&reply), ["accepted"]);
     client.get("/api/v1/sources/document/42").await.refused(404, "not_found");
+}
+
+async fn a_source_that_comes_back_has_its_reminders_again_and_none_twice(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    let path = "/api/v1/sources/document/42";
+    let at = |sequence: i64, active: bool| {
+        let mut body = document("2026-06-20");
+        (body["sequence"], body["active"]) = (json!(sequence), json!(active));
+        body
+    };
+    let statuses = async || -> Vec<(String, String)> {
+        rows(&client, "").await.into_iter().map(|(_, status, reason)| (status, reason)).collect()
+    };
+    let pair = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
+    client.put(path, at(3, true)).await.expect(200);
+    client.advance("10d").await;
+    assert_eq!(bed.sent().len(), 1, "30 days before");
+    client.delete(path).await.expect(204);
+    let gone = [
+        pair("deactivated", "SourceNoLongerValid"),
+        pair("completed", ""),
+        pair("deactivated", "SourceNoLongerValid"),
+    ];
+    assert_eq!(statuses().await, gone);
+    // What happened before it was removed does not bring it back.
+    let late = client.put(path, at(2, true)).await.expect(200);
+    assert_eq!((&late["outcome"], statuses().await), (&json!("stale"), gone.to_vec()));
+    client.get(path).await.refused(404, "not_found");
+    let back = client.put(path, at(4, true)).await.expect(200);
+    assert_eq!((&back["outcome"], &back["active"]), (&json!("accepted"), &json!(true)));
+    assert_eq!(statuses().await, [pair("pending", ""), pair("completed", ""), pair("pending", "")]);
+    // Once more, and inactive in between.
+    client.delete(path).await.expect(204);
+    client.put(path, at(6, false)).await.expect(200);
+    assert_eq!(statuses().await, gone);
+    client.put(path, at(7, true)).await.expect(200);
+    client.advance("40d").await;
+    assert_eq!(bed.sent().len(), 3, "each once");
+    assert!(statuses().await.iter().all(|row| *row == pair("completed", "")));
 }
 
 async fn what_is_said_to_have_happened_tomorrow_and_later_is_refused(bed: TestBed) {

@@ -10,6 +10,7 @@ use punctual_engine::Peer;
 use punctual_reports::Sources;
 use punctual_testkit::TestBed;
 use punctual_workflows::reports::with_built_ins;
+use serde_json::json;
 
 use crate::client::Client;
 
@@ -24,7 +25,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    pub async fn signed_in(bed: &TestBed, client: &Client) -> Self {
+    fn stranger(bed: &TestBed, client: &Client) -> Self {
         let state = ConsoleState {
             engine: bed.engine.clone(),
             wall: client.wall.clone(),
@@ -36,11 +37,31 @@ impl Viewer {
             stop: Default::default(),
         };
         let router = router(state).layer(Extension(Peer(([10, 0, 0, 1], 4000).into())));
-        let mut viewer = Self { router, cookie: String::new(), token: String::new() };
+        Self { router, cookie: String::new(), token: String::new() }
+    }
+
+    /// With the session of a key.
+    pub async fn signed_in(bed: &TestBed, client: &Client) -> Self {
         let key = client.key.clone().unwrap();
-        let (status, cookie, text) = viewer.send(Method::POST, "/sign-in", &[("key", &key)]).await;
+        Self::stranger(bed, client).entering("/sign-in", &[("key", &key)]).await
+    }
+
+    /// Somebody with an account of this role for the unit `nz`; `client` is without a limit.
+    pub async fn person(bed: &TestBed, client: &Client, role: &str) -> Self {
+        let email = format!("{role}@nz.example");
+        let user = json!({ "email": email, "name": role, "role": role, "businessUnits": ["nz"] });
+        let made = client.post("/api/v1/users", user).await.expect(201);
+        let link = made["invitation"]["link"].as_str().unwrap_or_else(|| panic!("no link in {made}"));
+        let secret = link.rsplit(['=', '/']).next().unwrap();
+        let fields =
+            [("link", secret), ("password", "correct horse battery"), ("again", "correct horse battery")];
+        Self::stranger(bed, client).entering("/invitation", &fields).await
+    }
+
+    async fn entering(self, path: &str, fields: &[(&str, &str)]) -> Self {
+        let (status, cookie, text) = self.send(Method::POST, path, fields).await;
         assert_eq!(status, 303, "{text}");
-        viewer.cookie = cookie.unwrap();
+        let mut viewer = Self { cookie: cookie.unwrap(), ..self };
         let (_, _, page) = viewer.send(Method::GET, "/channels", &[]).await;
         let token =
             page.split("name=\"token\" value=\"").nth(1).unwrap_or_else(|| panic!("no token in {page}"));

@@ -107,7 +107,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let shown = chosen.iter().flat_map(|(_, _, items)| items);
     let shown: Vec<Titled<'_>> =
         shown.map(|(_, item)| Titled { kind: &item.workflow, key: &item.key }).collect();
-    let titles = app.engine.titles(&mut reader.conn(), &shown).await?;
+    let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &shown).await?;
     drop(reader);
     let chosen = chosen.map(|(day, count, items)| {
         let more = count.saturating_sub(items.len() as u64);

@@ -51,8 +51,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let only_unread = fields.text("unread") == "1";
     let before = fields.text("before").parse().ok();
     let mut reader = app.engine.store.read_for_people().await?;
-    let mut rows = inbox::page(&mut reader.conn(), &whose, before, only_unread, ROWS as i64 + 1).await?;
-    let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;
+    let reach = visit.viewer.by.reach();
+    let mut rows =
+        inbox::page(&mut reader.conn(), &whose, &reach, before, only_unread, ROWS as i64 + 1).await?;
+    let unread = inbox::count_unread(&mut reader.conn(), &whose, &reach, COUNTED).await?;
     drop(reader);
     let more = rows.len() > ROWS;
     rows.truncate(ROWS);
@@ -90,10 +92,10 @@ fn shaped(row: InboxRow, visit: &Visit, now: Timestamp) -> Row {
 /// Marks one message as read, or all up to one. Everybody may, for they are their own.
 async fn read(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    let name = &visit.viewer.name;
+    let (by, name) = (&visit.viewer.by, &visit.viewer.name);
     let read = match fields.text("upTo") {
-        "" => app.engine.read_message(name, fields.text("id")).await.map(drop),
-        newest => app.engine.read_messages_up_to(name, newest).await,
+        "" => app.engine.read_message(by, name, fields.text("id")).await.map(drop),
+        newest => app.engine.read_messages_up_to(by, name, newest).await,
     };
     // A message that is gone needs no reading.
     if let Err(error @ (CommandError::Engine(_) | CommandError::Secrets(_))) = read {

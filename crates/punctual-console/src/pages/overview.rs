@@ -221,7 +221,7 @@ async fn coming(
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::coming(&mut reader.conn(), &kinds, &visit.viewer.by.reach(), None, 6).await?;
     let titled: Vec<Titled<'_>> = rows.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
-    let titles = app.engine.titles(&mut reader.conn(), &titled).await?;
+    let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
     let upcoming = rows.into_iter().zip(titles).map(|(row, title)| {
         let due = Timestamp::from_microsecond(row.ready_at).unwrap_or_default();
         Upcoming { id: row.id, title, due: visit.zone.when(due, now) }

@@ -101,7 +101,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let more = rows.len() > ROWS;
     rows.truncate(ROWS);
     let titled: Vec<Titled<'_>> = rows.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
-    let titles = app.engine.titles(&mut reader.conn(), &titled).await?;
+    let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
     drop(reader);
     let next = rows.last().filter(|_| more).map(|last| {
         let cursor =

@@ -142,8 +142,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let sent = notifications::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), row.queued()).await?;
     let titled: Vec<Titled<'_>> =
         retries.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
-    let repeated = app.engine.titles(&mut reader.conn(), &titled).await?;
-    let title = app.engine.title(&mut reader.conn(), &row.kind, &row.key).await?;
+    let repeated = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
+    let title = app.engine.title(&mut reader.conn(), &visit.viewer.by.reach(), &row.kind, &row.key).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?,
@@ -268,7 +268,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let allowed =
         Action::of(&row).contains(&action) && visit.viewer.by.may_touch(row.business_unit.as_deref());
     let mut reader = app.engine.store.read_for_people().await?;
-    let called = app.engine.title(&mut reader.conn(), &row.kind, &row.key).await?;
+    let called = app.engine.title(&mut reader.conn(), &visit.viewer.by.reach(), &row.kind, &row.key).await?;
     drop(reader);
     let item = Item {
         link: format!("/work/{}", row.id),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use punctual_model::WorkKey;
+use punctual_model::{Reach, WorkKey};
 use punctual_store::{
     Conn, StoreError,
     attention::{self, WaitingRow},
@@ -47,7 +47,8 @@ impl Engine {
             .collect();
         let failed = since_the_last_success(attention::failed_looks(conn).await?, &succeeded);
         let mut looks: Vec<WaitingRow> = overdue.into_iter().chain(failed).collect();
-        self.give_titles(conn, looks.iter_mut(), None).await?;
+        // Only callers without a limit are shown what the installation does.
+        self.give_titles(conn, &Reach::Everything, looks.iter_mut(), None).await?;
         all.extend(looks.into_iter().map(|row| waiting(Kind::Reconcile, format!("/work/{}", row.id), row)));
         Ok(all)
     }

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, Effect, KeyParts, NoRow, ReasonCode};
+use punctual_model::{Decided, Decision, Effect, KeyParts, NoRow, Reach, ReasonCode};
 use punctual_store::{Conn, StoreError, Tx};
 
 use crate::{
@@ -99,6 +99,7 @@ pub(crate) trait Titling: Send + Sync {
     fn titles<'a>(
         &'a self,
         conn: &'a mut Conn<'_>,
+        reach: &'a Reach,
         now: Timestamp,
         keys: &'a [KeyParts],
     ) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>>;
@@ -108,10 +109,11 @@ impl<W: Titles> Titling for W {
     fn titles<'a>(
         &'a self,
         conn: &'a mut Conn<'_>,
+        reach: &'a Reach,
         now: Timestamp,
         keys: &'a [KeyParts],
     ) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>> {
-        Box::pin(Titles::titles(self, conn, now, keys))
+        Box::pin(Titles::titles(self, conn, reach, now, keys))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use jiff::tz::TimeZone;
 use punctual_channels::{AllowList, Guard, Trust};
 use punctual_model::{Secret, table::Cell};
-use punctual_reports::{Asked, Connection, Connections, Definition, FetchFault, Sources};
+use punctual_reports::{Asked, Author, Connection, Connections, Definition, FetchFault, Sources};
 use punctual_store::{Store, StoreOptions};
 use serde_json::json;
 use tokio::{
@@ -159,7 +159,11 @@ async fn t07_an_internal_address_is_never_called() {
         let fault = fetch(&sources, &url, "").await.unwrap_err();
         assert!(fault.code.starts_with("url_") && !fault.may_pass, "{url}: {fault:?}");
         let definition = Definition::read(&json!({"source": {"http": {"url": url}}})).unwrap();
-        assert_eq!(sources.check(&definition, None).len(), 1, "{url} is refused when it is saved too");
+        assert_eq!(
+            sources.check(&definition, Author { business_unit: None, is_limited: false }).len(),
+            1,
+            "{url} is refused when it is saved too"
+        );
     }
     assert!(stand_in.heads().is_empty());
 }

@@ -82,13 +82,13 @@ struct PersonName {
 
 const NAMES: Sql = sql!(
     "operations_people.names", as PersonName,
-    "SELECT {columns} FROM operations_people WHERE id = {any $1}",
+    "SELECT {columns} FROM operations_people WHERE id = {any $1} AND {shared $2 business_unit}",
 );
 
-/// The names of these people, for titles of what is about them.
+/// The names of those of these people that are within reach, for titles of what is about them.
 #[boxed]
-pub async fn names(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<HashMap<String, String>> {
-    let rows: Vec<PersonName> = conn.fetch_all(&NAMES, args![distinct(ids)]).await?;
+pub async fn names(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<String>) -> Result<HashMap<String, String>> {
+    let rows: Vec<PersonName> = conn.fetch_all(&NAMES, args![distinct(ids), reach]).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 

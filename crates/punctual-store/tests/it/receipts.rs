@@ -1,6 +1,7 @@
 //! Suppressions, targets that were left out, receipts and the inbox.
 
 use jiff::SignedDuration;
+use punctual_model::Reach;
 use punctual_store::{
     inbox::{self, InboxRow},
     receipts::{self, Expected, News, ReceiptFigures},
@@ -230,27 +231,39 @@ async fn messages_in_the_inbox_are_put_once_and_read(bed: TestBed) {
         kind: "inbox".into(),
         subject: "S".into(),
         body: "B".into(),
+        business_unit: (id == "4").then(|| "de".to_owned()),
         created_at: bed.now().as_microsecond(),
         read_at: None,
     };
+    let all = Reach::Everything;
     let mut tx = bed.begin().await;
     for (id, person) in [("1", "ann"), ("2", "ann"), ("3", "bob"), ("4", "ann")] {
         assert!(inbox::put(&mut tx.conn(), &row(id, person)).await.unwrap());
     }
     assert!(!inbox::put(&mut tx.conn(), &row("1", "bob")).await.unwrap(), "a second try finds it there");
     let ids = |rows: Vec<InboxRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
-    let page = inbox::page(&mut tx.conn(), "ann", None, false, 2).await.unwrap();
+    let page = inbox::page(&mut tx.conn(), "ann", &all, None, false, 2).await.unwrap();
     let before = page[1].seq;
     assert_eq!(ids(page), ["4", "2"]);
-    assert_eq!(ids(inbox::page(&mut tx.conn(), "ann", Some(before), false, 2).await.unwrap()), ["1"]);
-    assert!(!inbox::read(&mut tx.conn(), bed.now(), "bob", "2").await.unwrap(), "only their own");
-    assert!(inbox::read(&mut tx.conn(), bed.now(), "ann", "2").await.unwrap());
-    assert!(!inbox::read(&mut tx.conn(), bed.now(), "ann", "2").await.unwrap());
-    assert_eq!(ids(inbox::page(&mut tx.conn(), "ann", None, true, 9).await.unwrap()), ["4", "1"]);
-    assert_eq!(inbox::count_unread(&mut tx.conn(), "ann", 9).await.unwrap(), 2);
-    let second = inbox::get(&mut tx.conn(), "2").await.unwrap().unwrap();
-    assert_eq!(inbox::read_all(&mut tx.conn(), bed.now(), "ann", second.seq).await.unwrap(), 1);
-    assert_eq!(inbox::count_unread(&mut tx.conn(), "ann", 9).await.unwrap(), 1, "what came since stays");
+    assert_eq!(ids(inbox::page(&mut tx.conn(), "ann", &all, Some(before), false, 2).await.unwrap()), ["1"]);
+    assert!(!inbox::read(&mut tx.conn(), bed.now(), "bob", &all, "2").await.unwrap(), "only their own");
+    assert!(inbox::read(&mut tx.conn(), bed.now(), "ann", &all, "2").await.unwrap());
+    assert!(!inbox::read(&mut tx.conn(), bed.now(), "ann", &all, "2").await.unwrap());
+    assert_eq!(ids(inbox::page(&mut tx.conn(), "ann", &all, None, true, 9).await.unwrap()), ["4", "1"]);
+    assert_eq!(inbox::count_unread(&mut tx.conn(), "ann", &all, 9).await.unwrap(), 2);
+    // Somebody of the same name in another unit has what is for everybody of the name.
+    let nz = Reach::Units(vec!["nz".to_owned()]);
+    assert_eq!(ids(inbox::page(&mut tx.conn(), "ann", &nz, None, false, 9).await.unwrap()), ["2", "1"]);
+    assert_eq!(inbox::count_unread(&mut tx.conn(), "ann", &nz, 9).await.unwrap(), 1);
+    assert!(inbox::get(&mut tx.conn(), "ann", &nz, "4").await.unwrap().is_none());
+    assert!(!inbox::read(&mut tx.conn(), bed.now(), "ann", &nz, "4").await.unwrap());
+    let second = inbox::get(&mut tx.conn(), "ann", &all, "2").await.unwrap().unwrap();
+    assert_eq!(inbox::read_all(&mut tx.conn(), bed.now(), "ann", &all, second.seq).await.unwrap(), 1);
+    assert_eq!(
+        inbox::count_unread(&mut tx.conn(), "ann", &all, 9).await.unwrap(),
+        1,
+        "what came since stays"
+    );
     assert_eq!(inbox::forget(&mut tx.conn(), bed.now()).await.unwrap(), 0);
     assert_eq!(inbox::forget(&mut tx.conn(), bed.after(1)).await.unwrap(), 4);
 }

@@ -22,6 +22,7 @@ impl Titles for Operations {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -29,13 +30,9 @@ impl Titles for Operations {
             KeyParts::Operations { rule_id, .. } => Some(rule_id.clone()),
             _ => None,
         };
-        let found = rules::by_ids(conn, &Reach::Everything, keys.iter().filter_map(rule).collect()).await?;
-        let about = subjects::by_ids(
-            conn,
-            &Reach::Everything,
-            found.iter().map(|row| row.subject_id.clone()).collect(),
-        )
-        .await?;
+        let found = rules::by_ids(conn, reach, keys.iter().filter_map(rule).collect()).await?;
+        let about =
+            subjects::by_ids(conn, reach, found.iter().map(|row| row.subject_id.clone()).collect()).await?;
         let about: HashMap<&str, &SubjectRow> = about.iter().map(|row| (row.id.as_str(), row)).collect();
         let found: HashMap<&str, &RuleRow> = found.iter().map(|row| (row.id.as_str(), row)).collect();
         let title = |key: &KeyParts| {

@@ -264,8 +264,12 @@ impl Loaded {
         let Case { setting, source, zone, .. } = *case;
         let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
         let ready_at = Timestamp::from_microsecond(row.ready_at).unwrap_or(due_at);
+        let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
+        // Whoever repeats a reminder does so in the row's unit; what has moved to another one is not theirs to send.
+        if repeated && here != there {
+            return Decision::Skip(ReasonCode::SourceNoLongerValid).into();
+        }
         if !repeated {
-            let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
             if row.input_hash != input_hash(key, there).to_string() {
                 if row.input_hash == input_hash(key, here).to_string() {
                     return self.goes_along(setting, source, zone, key, now);

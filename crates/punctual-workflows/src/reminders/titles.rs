@@ -23,10 +23,11 @@ impl Titles for Reminders {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
-        let named = Names::load(conn, keys).await?;
+        let named = Names::load(conn, reach, keys).await?;
         Ok(keys.iter().map(|key| named.title(key, now)).collect())
     }
 }
@@ -35,10 +36,11 @@ impl Titles for Changes {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         _now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
-        let named = Names::load(conn, keys).await?;
+        let named = Names::load(conn, reach, keys).await?;
         let title = |key: &KeyParts| match key {
             KeyParts::ReminderChange { of, id, .. } => Some(match of.as_str() {
                 "setting" => format!("Change of reminder {}", named.setting(id)),
@@ -55,6 +57,7 @@ impl Titles for Reconcile {
     async fn titles(
         &self,
         _conn: &mut Conn<'_>,
+        _reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -66,6 +69,7 @@ impl Titles for Externals {
     async fn titles(
         &self,
         _conn: &mut Conn<'_>,
+        _reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -86,17 +90,16 @@ struct Names {
 }
 
 impl Names {
-    async fn load(conn: &mut Conn<'_>, keys: &[KeyParts]) -> Result<Self, StoreError> {
+    async fn load(conn: &mut Conn<'_>, reach: &Reach, keys: &[KeyParts]) -> Result<Self, StoreError> {
         let ids: Vec<String> = keys.iter().filter_map(setting_of).map(str::to_owned).collect();
-        let rows =
-            if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, &Reach::Everything, ids).await? };
+        let rows = if ids.is_empty() { Vec::new() } else { settings::by_ids(conn, reach, ids).await? };
         let name = |row: settings::SettingRow| {
             let name = line(&row.name);
             (row.id, if row.deleted { format!("{name} (deleted)") } else { name })
         };
         let opaque: Vec<(&str, &str)> =
             keys.iter().filter_map(source_of).filter(|(_, id)| Uuid::try_parse(id).is_ok()).collect();
-        let found = sources::by_keys(conn, &opaque).await?;
+        let found = sources::within(conn, reach, &opaque).await?;
         let sources = found.into_iter().filter_map(|row| {
             let name = name_in(&row.state)?;
             Some(((row.source_type, row.source_id), name))

@@ -145,6 +145,13 @@ impl Cadence {
         std::iter::successors(self.next_after(at), |last| self.next_after(last.at))
     }
 
+    /// Whether an instant, in microseconds, is one of its moments by the rules of its zone as they are known now.
+    pub fn names(&self, at: i64) -> bool {
+        let before = Timestamp::from_microsecond(at.saturating_sub(1)).ok();
+        let next = before.and_then(|before| self.next_after(before));
+        next.is_some_and(|next| next.at.as_microsecond() == at)
+    }
+
     /// The local date of an instant.
     pub fn date(&self, at: Timestamp) -> Date {
         self.zone.to_datetime(at).date()

@@ -3,7 +3,7 @@
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, commands::Units};
-use punctual_reports::Sources;
+use punctual_reports::{Author, Sources};
 use punctual_store::{
     Conn, StoreError, Tx, business_units, channels, lists, report_subscriptions::SubscriptionRow,
 };
@@ -90,7 +90,13 @@ impl Draft {
         if !faults.is_empty() {
             return Err(CommandError::Invalid(faults));
         }
-        let faults = sources.check(&subscription.report, row.business_unit.as_deref());
+        let author = Author { business_unit: row.business_unit.as_deref(), is_limited: by.units.is_some() };
+        // Where the rows come from stays as somebody else was allowed to choose it.
+        let is_as_before = before.as_ref().is_some_and(|before| before.business_unit == row.business_unit)
+            && known
+                .as_ref()
+                .is_some_and(|known| known["report"]["source"] == definition["report"]["source"]);
+        let faults = if is_as_before { Vec::new() } else { sources.check(&subscription.report, author) };
         if !faults.is_empty() {
             let inside = faults.into_iter().map(|mut fault| {
                 fault.pointer = format!("/report{}", fault.pointer);

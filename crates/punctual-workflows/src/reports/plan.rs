@@ -21,6 +21,8 @@ use super::{
 pub const CAUGHT_UP_AT_MOST: usize = 31;
 /// A run that is later than this was missed, where nothing that was missed is wanted.
 const LATE: SignedDuration = SignedDuration::from_hours(1);
+/// Rules of a zone move days by hours.
+const HALF_A_DAY: SignedDuration = SignedDuration::from_hours(12);
 /// Occurrences that are checked for the next one whose period has had no run.
 const LOOKED_AT: usize = 100;
 
@@ -68,7 +70,23 @@ pub fn turn(
 pub fn next_after(subscription: &Subscription, at: Timestamp, but: Option<&str>) -> Option<Planned> {
     let planned =
         subscription.cadence.after(at).take(LOOKED_AT).filter_map(|one| subscription.planned(one).ok());
-    planned.into_iter().find(|planned| Some(planned.key.as_str()) != but)
+    planned.into_iter().find(|planned| but.is_none_or(|but| !is_same_period(subscription, planned, but)))
+}
+
+/// Whether a run reports on the period of this key. By new rules of a zone the same days begin a little earlier or later.
+fn is_same_period(subscription: &Subscription, planned: &Planned, key: &str) -> bool {
+    if planned.key.as_str() == key {
+        return true;
+    }
+    let start = period_start(key).filter(|_| !subscription.cadence.within_days);
+    start.is_some_and(|start| planned.period.start.duration_since(start).abs() < HALF_A_DAY)
+}
+
+fn period_start(key: &str) -> Option<Timestamp> {
+    match WorkKey::parse(key).ok()?.parts() {
+        KeyParts::ReportScheduled { period_start, .. } => Some(period_start),
+        _ => None,
+    }
 }
 
 /// The work row of a planned run. Its identity is the subscription and the period; its moment is not.
@@ -159,17 +177,17 @@ pub(super) async fn plan_next(
     Ok(next.filter(|_| is_new))
 }
 
-/// Whether the period of a run was reported in another zone: the same local days are not reported again because they begin
+/// Whether the period of a run was reported in another zone, or by other rules of its zone: the same local days are not reported again because they begin
 /// at another instant now.
 fn was_reported(subscription: &Subscription, planned: &Planned, last: &Reported) -> bool {
     let cadence = &subscription.cadence;
-    let zone = last.time_zone.as_deref().filter(|zone| *zone != cadence.zone_name);
-    let Some(zone) = zone.and_then(|zone| local_time::zone(zone).ok()) else { return false };
-    let Some(KeyParts::ReportScheduled { period_start, .. }) =
-        WorkKey::parse(&last.key).ok().map(|key| key.parts())
-    else {
-        return false;
-    };
+    let Some(zone) = last.time_zone.as_deref() else { return false };
+    let Some(period_start) = period_start(&last.key) else { return false };
+    if zone == cadence.zone_name {
+        // The very same key is found by its row.
+        return planned.key.as_str() != last.key && is_same_period(subscription, planned, &last.key);
+    }
+    let Ok(zone) = local_time::zone(zone) else { return false };
     if cadence.within_days {
         return planned.period.start <= period_start;
     }
@@ -201,4 +219,55 @@ async fn stop_others(
         effects::deactivate(tx, now, reason, keys).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_store::report_subscriptions::SubscriptionRow;
+
+    use super::*;
+
+    fn weekly() -> Subscription {
+        let definition = json!({ "name": "Weekly", "cadence": { "cron": "0 8 * * MON", "timeZone": "Europe/Berlin" },
+            "report": { "source": { "builtin": "delivery-kpis" }, "format": ["csv"] },
+            "recipients": { "addresses": ["a@b.example"] } });
+        let row = SubscriptionRow {
+            guid: "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071".into(),
+            name: "Weekly".into(),
+            business_unit: None,
+            owner: None,
+            list_name: None,
+            paused: false,
+            deleted: false,
+            definition: definition.to_string(),
+            version: 1,
+            created_at: 0,
+            updated_at: 0,
+            unit_time_zone: None,
+        };
+        Subscription::read(&row).unwrap()
+    }
+
+    /// The same run as a program called it whose rules begin the week this much earlier or later.
+    fn by_other_rules(own: &Subscription, planned: &Planned, hours: i64) -> String {
+        let start = planned.period.start + SignedDuration::from_hours(hours);
+        WorkKey::report_scheduled(&own.guid, start).unwrap().to_string()
+    }
+
+    #[test]
+    fn s2_32_new_rules_of_a_zone_repeat_no_period() {
+        let own = weekly();
+        let at: Timestamp = "2026-05-14T05:00:00Z".parse().unwrap();
+        let first = next_after(&own, at, None).unwrap();
+        let second = next_after(&own, first.occurrence.at, None).unwrap();
+        assert_eq!(second.occurrence.at.duration_since(first.occurrence.at), SignedDuration::from_hours(168));
+        for hours in [-2, -1, 0, 1, 2] {
+            let key = by_other_rules(&own, &first, hours);
+            // It ran by the old rules shortly before it is due by the new ones.
+            assert_eq!(next_after(&own, at, Some(&key)).as_ref(), Some(&second), "{hours}");
+            let last = Reported { key, time_zone: Some("Europe/Berlin".into()) };
+            assert_eq!(was_reported(&own, &first, &last), hours != 0, "{hours}: else its row says so");
+            assert!(!was_reported(&own, &second, &last), "{hours}");
+        }
+    }
 }

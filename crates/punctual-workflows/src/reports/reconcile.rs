@@ -1,5 +1,5 @@
 //! A subscription that is active always has a run ahead: whatever broke the chain (a person who cancelled the next run, a
-//! row that was put on hold, a database from a backup), this finds it.
+//! row that was put on hold, a database from a backup, new rules of a time zone), this finds it.
 //!
 //! After a start, and once a day, a node goes over all subscriptions, some with every sweep. In between it reads only what
 //! changed: subscriptions and business units that were written, and runs that the audit says something about. So a sweep of
@@ -14,7 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::Engine;
 use punctual_model::{Reach, Trigger, WorkStatus};
-use punctual_store::{Lane, StoreError, report_subscriptions, report_subscriptions::SubscriptionRow};
+use punctual_store::{
+    Lane, StoreError,
+    report_subscriptions::{self, LiveRun, SubscriptionRow},
+};
 
 use super::{
     plan,
@@ -169,15 +172,20 @@ async fn without_run(
     let active: Vec<String> =
         rows.iter().filter(|row| !row.paused && !row.deleted).map(|row| row.guid.clone()).collect();
     let live = report_subscriptions::live_runs(conn, active.clone()).await?;
-    // One that was planned in another zone than the subscription has now is planned anew.
+    // One that was planned in another zone than the subscription has now, or by other rules of it, is planned anew.
     let zones: HashMap<&str, String> = rows.iter().map(|row| (row.guid.as_str(), zone_name(row))).collect();
+    let cadences: HashMap<&str, Subscription> =
+        rows.iter().filter_map(|row| Some((row.guid.as_str(), Subscription::read(row).ok()?))).collect();
+    let is_at_its_moment =
+        |run: &LiveRun| cadences.get(run.setting_id.as_str()).is_none_or(|own| own.cadence.names(run.due_at));
     // A run that is held or retried has its successor already, or has lost it.
     let planned: HashSet<String> = live
         .into_iter()
         .filter(|row| {
             let waits = row.status == WorkStatus::Pending && !row.on_hold && row.retry_count == 0;
             let is_in_step = row.status == WorkStatus::Processing
-                || row.time_zone.as_deref() == zones.get(row.setting_id.as_str()).map(String::as_str);
+                || row.time_zone.as_deref() == zones.get(row.setting_id.as_str()).map(String::as_str)
+                    && is_at_its_moment(row);
             row.trigger_type == Trigger::ScheduledRun.as_str()
                 && (waits || row.status == WorkStatus::Processing)
                 && is_in_step

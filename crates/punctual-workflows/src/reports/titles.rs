@@ -16,6 +16,7 @@ impl Titles for Reports {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -26,7 +27,7 @@ impl Titles for Reports {
             _ => None,
         };
         let guids: Vec<String> = keys.iter().filter_map(guid).collect();
-        let rows = report_subscriptions::by_guids(conn, &Reach::Everything, guids).await?;
+        let rows = report_subscriptions::by_guids(conn, reach, guids).await?;
         let named = rows.into_iter().map(|row| {
             let zone =
                 Subscription::read(&row).ok().and_then(|read| local_time::zone(&read.cadence.zone_name).ok());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_engine::{Titles, titles::line};
-use punctual_model::KeyParts;
+use punctual_model::{KeyParts, Reach};
 use punctual_store::{
     Conn, StoreError,
     survey_instances::{self, Asked},
@@ -16,6 +16,7 @@ impl Titles for Surveys {
     async fn titles(
         &self,
         conn: &mut Conn<'_>,
+        reach: &Reach,
         _now: Timestamp,
         keys: &[KeyParts],
     ) -> Result<Vec<Option<String>>, StoreError> {
@@ -25,7 +26,7 @@ impl Titles for Surveys {
             }
             _ => None,
         };
-        let found = survey_instances::asked(conn, keys.iter().filter_map(link).collect()).await?;
+        let found = survey_instances::asked(conn, reach, keys.iter().filter_map(link).collect()).await?;
         let found: HashMap<&str, &Asked> = found.iter().map(|row| (row.public_id.as_str(), row)).collect();
         let title = |key: &KeyParts| {
             let link = link(key)?;

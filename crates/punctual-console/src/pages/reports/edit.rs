@@ -169,7 +169,13 @@ impl Offered {
         });
         Ok(Self {
             builtins: app.reports.builtins(),
-            connections: app.reports.connections().names().into_iter().map(str::to_owned).collect(),
+            connections: app
+                .reports
+                .connections()
+                .names(visit.viewer.by.units.as_deref())
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             lists: lists.into_iter().map(|list| list.name).collect(),
             channels: channels.into_iter().map(|channel| channel.key).collect(),
             people: people(app, visit).await?,
