@@ -92,7 +92,7 @@ def _method(document: Document, operation: Operation) -> str:
     query = ", ".join(f'"{one.name}": {_snake(one.name)}' for one in operation.in_query)
     path = operation.path
     for one in operation.in_path:
-        path = path.replace(f"{{{one.name}}}", f"{{self._segment({_snake(one.name)})}}")
+        path = path.replace(f"{{{one.name}}}", f"{{self._segment('{one.name}', {_snake(one.name)})}}")
     call = [f'"{operation.method}"', f'f"{path}"' if operation.in_path else f'"{path}"']
     if query:
         call.append(f"query={{{query}}}")

@@ -61,7 +61,7 @@ def operations(document: Document) -> str:
     parts = [
         HEADER.format(about="One method for each operation."),
         'import type * as m from "./models.js";',
-        'import { Transport, type PostOptions } from "./transport.js";\n',
+        'import { Transport, type PostOptions, type RawBody } from "./transport.js";\n',
         "/** Every operation of the API, by the name that the OpenAPI document gives it. */",
         "export class Operations extends Transport {",
     ]
@@ -76,7 +76,7 @@ def operations(document: Document) -> str:
 def _method(operation: Operation) -> str:
     path = operation.path
     for one in operation.in_path:
-        path = path.replace(f"{{{one.name}}}", f"${{this.segment({_camel(one.name)})}}")
+        path = path.replace(f"{{{one.name}}}", f"${{this.segment('{one.name}', {_camel(one.name)})}}")
     options = []
     if operation.in_query:
         options.append("query")
@@ -97,7 +97,8 @@ def _method(operation: Operation) -> str:
         overloads += f"  {operation.id}({taken}): Promise<{returned}>;\n"
     return (
         f"{_comment(operation.summary, '  ')}\n{overloads}"
-        f"  {operation.id}({', '.join(_arguments(operation))}): Promise<{_result(operation)}> {{\n"
+        # A mistake in the arguments is a rejection too, and no exception beside it.
+        f"  async {operation.id}({', '.join(_arguments(operation))}): Promise<{_result(operation)}> {{\n"
         f'    return this.{call}("{operation.method}", `{path}`{given});\n  }}\n'
     )
 
@@ -117,7 +118,7 @@ def _iterator(operation: Operation, item: dict[str, Any]) -> str:
 def _arguments(operation: Operation) -> list[str]:
     arguments = [f"{_camel(one.name)}: {_type(one.schema, 'm.')}" for one in operation.in_path]
     if operation.body is not None:
-        kind = _type(operation.body, "m.") if operation.body_type == JSON else "string"
+        kind = _type(operation.body, "m.") if operation.body_type == JSON else "RawBody"
         arguments.append(f"body: {kind}" if operation.body_required else f"body?: {kind}")
     if operation.in_query:
         fields = "; ".join(

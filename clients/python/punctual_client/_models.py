@@ -19,7 +19,7 @@ Amqp1ConsumerSettings = TypedDict(
         "address": "str",
         "batch": NotRequired["Union[int, None]"],
         "deadLetterAddress": "str",
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "url": "str",
         "username": NotRequired["Union[str, None]"],
         "virtualHost": NotRequired["Union[str, None]"],
@@ -30,7 +30,7 @@ Amqp1Settings = TypedDict(
     "Amqp1Settings",
     {
         "address": "str",
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "timeoutSeconds": NotRequired["Union[int, None]"],
         "url": "str",
         "username": NotRequired["Union[str, None]"],
@@ -43,7 +43,7 @@ AmqpConsumerSettings = TypedDict(
     {
         "batch": NotRequired["Union[int, None]"],
         "deadLetterQueue": "str",
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "queue": "str",
         "url": "str",
         "username": NotRequired["Union[str, None]"],
@@ -54,7 +54,7 @@ AmqpSettings = TypedDict(
     "AmqpSettings",
     {
         "exchange": NotRequired["Union[str, None]"],
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "persistent": NotRequired["Union[bool, None]"],
         "queue": NotRequired["Union[str, None]"],
         "routingKey": NotRequired["Union[str, None]"],
@@ -1282,14 +1282,14 @@ NatsConsumerSettings = TypedDict(
     "NatsConsumerSettings",
     {
         "batch": NotRequired["Union[int, None]"],
-        "credentials": NotRequired["Union[str, None]"],
+        "credentials": NotRequired["Union[str, StoredSecret, None]"],
         "deadLetterSubject": "str",
         "durable": NotRequired["Union[str, None]"],
-        "nkeySeed": NotRequired["Union[str, None]"],
-        "password": NotRequired["Union[str, None]"],
+        "nkeySeed": NotRequired["Union[str, StoredSecret, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "stream": "str",
         "subject": NotRequired["Union[str, None]"],
-        "token": NotRequired["Union[str, None]"],
+        "token": NotRequired["Union[str, StoredSecret, None]"],
         "url": "str",
         "username": NotRequired["Union[str, None]"],
     },
@@ -1298,13 +1298,13 @@ NatsConsumerSettings = TypedDict(
 NatsSettings = TypedDict(
     "NatsSettings",
     {
-        "credentials": NotRequired["Union[str, None]"],
-        "nkeySeed": NotRequired["Union[str, None]"],
-        "password": NotRequired["Union[str, None]"],
+        "credentials": NotRequired["Union[str, StoredSecret, None]"],
+        "nkeySeed": NotRequired["Union[str, StoredSecret, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "stream": NotRequired["Union[str, None]"],
         "subject": "str",
         "timeoutSeconds": NotRequired["Union[int, None]"],
-        "token": NotRequired["Union[str, None]"],
+        "token": NotRequired["Union[str, StoredSecret, None]"],
         "url": "str",
         "username": NotRequired["Union[str, None]"],
     },
@@ -2595,7 +2595,7 @@ SendWindowInput = TypedDict(
 SendgridSettings = TypedDict(
     "SendgridSettings",
     {
-        "apiKey": NotRequired["Union[str, None]"],
+        "apiKey": NotRequired["Union[str, StoredSecret, None]"],
         "baseUrl": NotRequired["Union[str, None]"],
         "from": "str",
         "replyTo": NotRequired["Union[str, None]"],
@@ -2814,7 +2814,7 @@ SlackSettings = TypedDict(
     "SlackSettings",
     {
         "timeoutSeconds": NotRequired["Union[int, None]"],
-        "url": NotRequired["Union[str, None]"],
+        "url": NotRequired["Union[str, StoredSecret, None]"],
     },
 )
 
@@ -2828,10 +2828,10 @@ SmsGatewaySettings = TypedDict(
         "idField": NotRequired["Union[str, None]"],
         "maxCharacters": NotRequired["Union[int, None]"],
         "numberFormat": NotRequired["Literal['plus', 'digits', None]"],
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "receiptIdField": NotRequired["Union[str, None]"],
         "receiptItems": NotRequired["Union[str, None]"],
-        "receiptSecret": NotRequired["Union[str, None]"],
+        "receiptSecret": NotRequired["Union[str, StoredSecret, None]"],
         "receiptSignatureHeader": NotRequired["Union[str, None]"],
         "receiptStates": NotRequired["Union[dict[str, str], None]"],
         "receiptStatusField": NotRequired["Union[str, None]"],
@@ -2840,7 +2840,7 @@ SmsGatewaySettings = TypedDict(
         "successValues": NotRequired["Union[list[str], None]"],
         "text": NotRequired["Literal['body', 'subject', 'both', None]"],
         "timeoutSeconds": NotRequired["Union[int, None]"],
-        "token": NotRequired["Union[str, None]"],
+        "token": NotRequired["Union[str, StoredSecret, None]"],
         "tokenIn": NotRequired["Union[str, None]"],
         "url": "str",
         "username": NotRequired["Union[str, None]"],
@@ -2850,12 +2850,13 @@ SmsGatewaySettings = TypedDict(
 SmtpSettings = TypedDict(
     "SmtpSettings",
     {
-        "ca": NotRequired["Union[str, None]"],
+        "ca": NotRequired["Union[str, StoredSecret, None]"],
         "from": "str",
         "helo": NotRequired["Union[str, None]"],
         "host": "str",
-        "password": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, StoredSecret, None]"],
         "port": NotRequired["Union[int, None]"],
+        "replyTo": NotRequired["Union[str, None]"],
         "timeoutSeconds": NotRequired["Union[int, None]"],
         "tls": NotRequired["Literal['required', 'starttls', 'implicit', 'none', None]"],
         "username": NotRequired["Union[str, None]"],
@@ -2928,6 +2929,13 @@ StageFigures = TypedDict(
         "shadow": "int",
         "skipped": "int",
         "stage": NotRequired["Union[int, None]"],
+    },
+)
+
+StoredSecret = TypedDict(
+    "StoredSecret",
+    {
+        "set": "bool",
     },
 )
 
@@ -3196,7 +3204,7 @@ TeamsSettings = TypedDict(
     "TeamsSettings",
     {
         "timeoutSeconds": NotRequired["Union[int, None]"],
-        "url": NotRequired["Union[str, None]"],
+        "url": NotRequired["Union[str, StoredSecret, None]"],
     },
 )
 
@@ -3348,11 +3356,11 @@ TwilioSettings = TypedDict(
     "TwilioSettings",
     {
         "accountSid": "str",
-        "apiKeySecret": NotRequired["Union[str, None]"],
+        "apiKeySecret": NotRequired["Union[str, StoredSecret, None]"],
         "apiKeySid": NotRequired["Union[str, None]"],
-        "authToken": NotRequired["Union[str, None]"],
+        "authToken": NotRequired["Union[str, StoredSecret, None]"],
         "baseUrl": NotRequired["Union[str, None]"],
-        "callbackToken": NotRequired["Union[str, None]"],
+        "callbackToken": NotRequired["Union[str, StoredSecret, None]"],
         "callbackUrl": NotRequired["Union[str, None]"],
         "from": NotRequired["Union[str, None]"],
         "messagingServiceSid": NotRequired["Union[str, None]"],
@@ -3478,8 +3486,8 @@ VariantInput = TypedDict(
 WebhookSettings = TypedDict(
     "WebhookSettings",
     {
-        "previousSecret": NotRequired["Union[str, None]"],
-        "secret": NotRequired["Union[str, None]"],
+        "previousSecret": NotRequired["Union[str, StoredSecret, None]"],
+        "secret": NotRequired["Union[str, StoredSecret, None]"],
         "timeoutSeconds": NotRequired["Union[int, None]"],
         "url": NotRequired["Union[str, None]"],
     },
@@ -3488,9 +3496,9 @@ WebhookSettings = TypedDict(
 Whatsapp360dialogSettings = TypedDict(
     "Whatsapp360dialogSettings",
     {
-        "apiKey": NotRequired["Union[str, None]"],
+        "apiKey": NotRequired["Union[str, StoredSecret, None]"],
         "baseUrl": NotRequired["Union[str, None]"],
-        "callbackSecret": NotRequired["Union[str, None]"],
+        "callbackSecret": NotRequired["Union[str, StoredSecret, None]"],
         "language": NotRequired["Union[str, None]"],
         "languages": NotRequired["Union[list[str], None]"],
         "parameters": NotRequired["Union[list[str], None]"],
@@ -3503,9 +3511,9 @@ Whatsapp360dialogSettings = TypedDict(
 WhatsappCloudSettings = TypedDict(
     "WhatsappCloudSettings",
     {
-        "accessToken": NotRequired["Union[str, None]"],
+        "accessToken": NotRequired["Union[str, StoredSecret, None]"],
         "apiVersion": NotRequired["Union[str, None]"],
-        "appSecret": NotRequired["Union[str, None]"],
+        "appSecret": NotRequired["Union[str, StoredSecret, None]"],
         "baseUrl": NotRequired["Union[str, None]"],
         "language": NotRequired["Union[str, None]"],
         "languages": NotRequired["Union[list[str], None]"],
@@ -3514,16 +3522,16 @@ WhatsappCloudSettings = TypedDict(
         "template": NotRequired["Union[str, None]"],
         "text": NotRequired["Literal['body', 'subject', 'both', None]"],
         "timeoutSeconds": NotRequired["Union[int, None]"],
-        "verifyToken": NotRequired["Union[str, None]"],
+        "verifyToken": NotRequired["Union[str, StoredSecret, None]"],
     },
 )
 
 WhatsappInfobipSettings = TypedDict(
     "WhatsappInfobipSettings",
     {
-        "apiKey": NotRequired["Union[str, None]"],
+        "apiKey": NotRequired["Union[str, StoredSecret, None]"],
         "baseUrl": "str",
-        "callbackSecret": NotRequired["Union[str, None]"],
+        "callbackSecret": NotRequired["Union[str, StoredSecret, None]"],
         "from": "str",
         "language": NotRequired["Union[str, None]"],
         "languages": NotRequired["Union[list[str], None]"],
@@ -3871,6 +3879,7 @@ __all__ = [
     "SourcePage",
     "SourceRequest",
     "StageFigures",
+    "StoredSecret",
     "Subscriber",
     "SubscriberPage",
     "SubscriberRequest",

@@ -13,19 +13,19 @@ class Operations(Transport):
 
     def acknowledge_notification(self, id: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Notification:
         """Say that a person has seen what did not arrive."""
-        return self._call("POST", f"/api/v1/notifications/{self._segment(id)}/acknowledge", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/notifications/{self._segment('id', id)}/acknowledge", body=body, idempotency_key=idempotency_key)
 
     def cancel_work(self, id: int, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Work:
         """Stop a row for good."""
-        return self._call("POST", f"/api/v1/work/{self._segment(id)}/cancel", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/work/{self._segment('id', id)}/cancel", body=body, idempotency_key=idempotency_key)
 
     def confirm_callback(self, channel: str) -> bytes:
         """Whether the address is ours."""
-        return self._call("GET", f"/api/v1/callbacks/{self._segment(channel)}", raw=True)
+        return self._call("GET", f"/api/v1/callbacks/{self._segment('channel', channel)}", raw=True)
 
-    def create_blob(self, body: Union[str, bytes], *, business_unit: Optional[str] = None, idempotency_key: Optional[str] = None) -> m.Blob:
+    def create_blob(self, body: Union[str, bytes], *, business_unit: Optional[str] = None, content_type: Optional[str] = None, idempotency_key: Optional[str] = None) -> m.Blob:
         """Upload a file that messages can attach."""
-        return self._call("POST", "/api/v1/blobs", query={"businessUnit": business_unit}, body=body, content_type="application/octet-stream", idempotency_key=idempotency_key)
+        return self._call("POST", "/api/v1/blobs", query={"businessUnit": business_unit, "contentType": content_type}, body=body, content_type="application/octet-stream", idempotency_key=idempotency_key)
 
     def create_erasure(self, body: m.ErasureRequest, *, idempotency_key: Optional[str] = None) -> m.Erasure:
         """Plan the erasure of a person, or carry it out."""
@@ -73,7 +73,7 @@ class Operations(Transport):
 
     def create_preference_link(self, person: str, *, idempotency_key: Optional[str] = None) -> m.PreferenceLink:
         """A link to a person's own page."""
-        return self._call("POST", f"/api/v1/preferences/{self._segment(person)}/link", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/preferences/{self._segment('person', person)}/link", idempotency_key=idempotency_key)
 
     def create_reminder_setting(self, body: m.ReminderSettingRequest, *, idempotency_key: Optional[str] = None) -> m.ReminderSetting:
         """Make a reminder setting."""
@@ -85,7 +85,7 @@ class Operations(Transport):
 
     def create_report_subscription_automation_run(self, guid: str, body: Optional[m.RunNowRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RunNowAnswer:
         """Run a report now."""
-        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs", body=body, idempotency_key=idempotency_key)
 
     @overload
     def create_schedule(self, body: m.ScheduleRequest, *, idempotency_key: Optional[str] = None) -> m.Schedule: ...
@@ -107,7 +107,7 @@ class Operations(Transport):
 
     def create_survey_campaign(self, id: int, body: m.CampaignRequest, *, idempotency_key: Optional[str] = None) -> m.Ingested:
         """Send a survey by hand, to at most 10,000 people."""
-        return self._call("POST", f"/api/v1/surveys/{self._segment(id)}/campaigns", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/surveys/{self._segment('id', id)}/campaigns", body=body, idempotency_key=idempotency_key)
 
     def create_user(self, body: m.UserRequest, *, idempotency_key: Optional[str] = None) -> m.UserInvited:
         """Add a person and invite them."""
@@ -115,103 +115,103 @@ class Operations(Transport):
 
     def create_user_invitation(self, id: str, *, idempotency_key: Optional[str] = None) -> m.UserInvited:
         """Invite a person again."""
-        return self._call("POST", f"/api/v1/users/{self._segment(id)}/invitation", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/users/{self._segment('id', id)}/invitation", idempotency_key=idempotency_key)
 
     def delete_business_unit(self, id: str) -> None:
         """Remove a business unit."""
-        return self._call("DELETE", f"/api/v1/business-units/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/business-units/{self._segment('id', id)}")
 
     def delete_channel(self, key: str) -> None:
         """Remove a channel."""
-        return self._call("DELETE", f"/api/v1/channels/{self._segment(key)}")
+        return self._call("DELETE", f"/api/v1/channels/{self._segment('key', key)}")
 
     def delete_consumer(self, key: str) -> None:
         """Remove a consumer."""
-        return self._call("DELETE", f"/api/v1/consumers/{self._segment(key)}")
+        return self._call("DELETE", f"/api/v1/consumers/{self._segment('key', key)}")
 
     def delete_key(self, id: str) -> None:
         """Revoke a key."""
-        return self._call("DELETE", f"/api/v1/keys/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/keys/{self._segment('id', id)}")
 
     def delete_list(self, name: str) -> None:
         """Remove a list."""
-        return self._call("DELETE", f"/api/v1/lists/{self._segment(name)}")
+        return self._call("DELETE", f"/api/v1/lists/{self._segment('name', name)}")
 
     def delete_message(self, id: str) -> None:
         """Cancel a message."""
-        return self._call("DELETE", f"/api/v1/messages/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/messages/{self._segment('id', id)}")
 
     def delete_operations_event(self, id: str) -> None:
         """Delete an event; what was scheduled for it stops."""
-        return self._call("DELETE", f"/api/v1/operations/events/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/operations/events/{self._segment('id', id)}")
 
     def delete_operations_feed(self, owner_type: str, owner_id: str) -> None:
         """End the link to a calendar."""
-        return self._call("DELETE", f"/api/v1/operations/feeds/{self._segment(owner_type)}/{self._segment(owner_id)}")
+        return self._call("DELETE", f"/api/v1/operations/feeds/{self._segment('ownerType', owner_type)}/{self._segment('ownerId', owner_id)}")
 
     def delete_operations_organisation(self, id: str) -> None:
         """Remove an organisation."""
-        return self._call("DELETE", f"/api/v1/operations/organisations/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/operations/organisations/{self._segment('id', id)}")
 
     def delete_operations_person(self, id: str) -> None:
         """Remove a person."""
-        return self._call("DELETE", f"/api/v1/operations/people/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/operations/people/{self._segment('id', id)}")
 
     def delete_operations_rule(self, id: str) -> None:
         """Delete a rule."""
-        return self._call("DELETE", f"/api/v1/operations/rules/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/operations/rules/{self._segment('id', id)}")
 
     def delete_operations_task(self, id: str) -> None:
         """Delete a task; what was scheduled for it stops."""
-        return self._call("DELETE", f"/api/v1/operations/tasks/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/operations/tasks/{self._segment('id', id)}")
 
     def delete_preference(self, person: str) -> None:
         """Forget what a person wants."""
-        return self._call("DELETE", f"/api/v1/preferences/{self._segment(person)}")
+        return self._call("DELETE", f"/api/v1/preferences/{self._segment('person', person)}")
 
     def delete_reminder_setting(self, id: str) -> None:
         """Remove a reminder setting."""
-        return self._call("DELETE", f"/api/v1/reminder-settings/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/reminder-settings/{self._segment('id', id)}")
 
     def delete_report_subscription(self, guid: str) -> None:
         """Remove a subscription."""
-        return self._call("DELETE", f"/api/v1/report-subscriptions/{self._segment(guid)}")
+        return self._call("DELETE", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}")
 
     def delete_rollouts_report_subscription(self, scope: str, id: str) -> None:
         """End a rollout: everything has moved over, and there is no old scheduler any more."""
-        return self._call("DELETE", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}")
 
     def delete_schedule(self, id: str) -> None:
         """Cancel a schedule."""
-        return self._call("DELETE", f"/api/v1/schedules/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/schedules/{self._segment('id', id)}")
 
     def delete_source(self, type: str, id: str) -> None:
         """Say that a source is gone."""
-        return self._call("DELETE", f"/api/v1/sources/{self._segment(type)}/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/sources/{self._segment('type', type)}/{self._segment('id', id)}")
 
     def delete_subscriber(self, key: str) -> None:
         """Remove a subscriber."""
-        return self._call("DELETE", f"/api/v1/subscribers/{self._segment(key)}")
+        return self._call("DELETE", f"/api/v1/subscribers/{self._segment('key', key)}")
 
     def delete_suppression(self, channel_type: str, address: str) -> None:
         """Take an address off the list."""
-        return self._call("DELETE", f"/api/v1/suppressions/{self._segment(channel_type)}/{self._segment(address)}")
+        return self._call("DELETE", f"/api/v1/suppressions/{self._segment('channelType', channel_type)}/{self._segment('address', address)}")
 
     def delete_survey_instance(self, id: int, public_id: str) -> None:
         """Take a link back."""
-        return self._call("DELETE", f"/api/v1/surveys/{self._segment(id)}/instances/{self._segment(public_id)}")
+        return self._call("DELETE", f"/api/v1/surveys/{self._segment('id', id)}/instances/{self._segment('publicId', public_id)}")
 
     def delete_template(self, name: str) -> None:
         """Remove a template."""
-        return self._call("DELETE", f"/api/v1/templates/{self._segment(name)}")
+        return self._call("DELETE", f"/api/v1/templates/{self._segment('name', name)}")
 
     def delete_user(self, id: str) -> None:
         """Remove a person."""
-        return self._call("DELETE", f"/api/v1/users/{self._segment(id)}")
+        return self._call("DELETE", f"/api/v1/users/{self._segment('id', id)}")
 
     def discard_notification(self, id: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Notification:
         """Give a parked notification up."""
-        return self._call("POST", f"/api/v1/notifications/{self._segment(id)}/discard", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/notifications/{self._segment('id', id)}/discard", body=body, idempotency_key=idempotency_key)
 
     def discard_restore(self, body: Optional[m.ReasonRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RestoreSettled:
         """Give up what was due when the database was restored."""
@@ -235,15 +235,15 @@ class Operations(Transport):
 
     def get_business_unit(self, id: str) -> m.BusinessUnit:
         """Look at a business unit."""
-        return self._call("GET", f"/api/v1/business-units/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/business-units/{self._segment('id', id)}")
 
     def get_channel(self, key: str) -> m.Channel:
         """Look at a channel."""
-        return self._call("GET", f"/api/v1/channels/{self._segment(key)}")
+        return self._call("GET", f"/api/v1/channels/{self._segment('key', key)}")
 
     def get_consumer(self, key: str) -> m.Consumer:
         """Look at a consumer."""
-        return self._call("GET", f"/api/v1/consumers/{self._segment(key)}")
+        return self._call("GET", f"/api/v1/consumers/{self._segment('key', key)}")
 
     def get_delivery_policy(self) -> m.DeliveryPolicy:
         """Get the delivery policy."""
@@ -251,7 +251,7 @@ class Operations(Transport):
 
     def get_erasure(self, id: str) -> m.Erasure:
         """An erasure with its certificate, or a plan of one."""
-        return self._call("GET", f"/api/v1/erasures/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/erasures/{self._segment('id', id)}")
 
     def get_forecast(self, *, from_: Optional[str] = None, to: Optional[str] = None, business_unit: Optional[str] = None) -> m.Forecast:
         """What will be sent, by local day."""
@@ -271,11 +271,11 @@ class Operations(Transport):
 
     def get_list(self, name: str) -> m.List:
         """Look at a list."""
-        return self._call("GET", f"/api/v1/lists/{self._segment(name)}")
+        return self._call("GET", f"/api/v1/lists/{self._segment('name', name)}")
 
     def get_message(self, id: str) -> m.Message:
         """Look at a message."""
-        return self._call("GET", f"/api/v1/messages/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/messages/{self._segment('id', id)}")
 
     def get_metrics(self) -> bytes:
         """Figures for Prometheus."""
@@ -283,7 +283,7 @@ class Operations(Transport):
 
     def get_notification(self, id: str) -> m.Notification:
         """Look at a notification."""
-        return self._call("GET", f"/api/v1/notifications/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/notifications/{self._segment('id', id)}")
 
     def get_notification_kpis(self, *, site: Optional[str] = None) -> m.Kpis:
         """The figures of the outbox, of all of it and of each site."""
@@ -291,27 +291,27 @@ class Operations(Transport):
 
     def get_notification_timeline(self, id: str) -> m.Timeline:
         """The timeline of a notification, from its cause to the provider's answer."""
-        return self._call("GET", f"/api/v1/notifications/{self._segment(id)}/timeline")
+        return self._call("GET", f"/api/v1/notifications/{self._segment('id', id)}/timeline")
 
     def get_operations_event(self, id: str) -> m.Event:
         """Look at an event."""
-        return self._call("GET", f"/api/v1/operations/events/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/operations/events/{self._segment('id', id)}")
 
     def get_operations_organisation(self, id: str) -> m.Organisation:
         """Look at an organisation."""
-        return self._call("GET", f"/api/v1/operations/organisations/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/operations/organisations/{self._segment('id', id)}")
 
     def get_operations_person(self, id: str) -> m.Person:
         """Look at a person."""
-        return self._call("GET", f"/api/v1/operations/people/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/operations/people/{self._segment('id', id)}")
 
     def get_operations_rule(self, id: str) -> m.Rule:
         """Look at a rule; a deleted one stays readable."""
-        return self._call("GET", f"/api/v1/operations/rules/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/operations/rules/{self._segment('id', id)}")
 
     def get_operations_task(self, id: str) -> m.Task:
         """Look at a task."""
-        return self._call("GET", f"/api/v1/operations/tasks/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/operations/tasks/{self._segment('id', id)}")
 
     def get_own_site(self) -> m.SiteIdentity:
         """Whose token this is."""
@@ -319,11 +319,11 @@ class Operations(Transport):
 
     def get_preference(self, person: str) -> m.Preference:
         """What a person wants."""
-        return self._call("GET", f"/api/v1/preferences/{self._segment(person)}")
+        return self._call("GET", f"/api/v1/preferences/{self._segment('person', person)}")
 
     def get_public_survey(self, public_id: str) -> m.PublicSurvey:
         """Read what a link asks."""
-        return self._call("GET", f"/api/v1/public/surveys/{self._segment(public_id)}")
+        return self._call("GET", f"/api/v1/public/surveys/{self._segment('publicId', public_id)}")
 
     def get_readiness(self, *, write: Optional[Union[str, None]] = None) -> m.Readiness:
         """Whether the database answers."""
@@ -331,35 +331,35 @@ class Operations(Transport):
 
     def get_reminder_setting(self, id: str) -> m.ReminderSetting:
         """Look at a reminder setting."""
-        return self._call("GET", f"/api/v1/reminder-settings/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/reminder-settings/{self._segment('id', id)}")
 
     def get_report_run_ownership(self, key: str) -> m.Ownership:
         """Ask who owns a run."""
-        return self._call("GET", f"/api/v1/report-runs/{self._segment(key)}/ownership")
+        return self._call("GET", f"/api/v1/report-runs/{self._segment('key', key)}/ownership")
 
     def get_report_subscription(self, guid: str) -> m.ReportSubscription:
         """Look at a subscription."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}")
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}")
 
     def get_report_subscription_automation_run(self, guid: str, run: str) -> m.AutomationRun:
         """Look at a run."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/{self._segment(run)}")
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}")
 
     def get_report_subscription_automation_run_artefact(self, guid: str, run: str, name: str) -> bytes:
         """A file of a run."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/{self._segment(run)}/artefacts/{self._segment(name)}", raw=True)
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/artefacts/{self._segment('name', name)}", raw=True)
 
     def get_report_subscription_automation_run_coordinates(self, guid: str, run: str) -> m.Coordinates:
         """Where what was made for a run lies."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/{self._segment(run)}/coordinates")
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/coordinates")
 
     def get_report_subscription_automation_run_ownership(self, guid: str, run: str) -> m.Ownership:
         """Who owns a run."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/{self._segment(run)}/ownership")
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/ownership")
 
     def get_report_subscription_upcoming(self, guid: str, *, count: Optional[int] = None) -> m.Upcoming:
         """The next runs of a subscription, in its local time."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/upcoming", query={"count": count})
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/upcoming", query={"count": count})
 
     def get_restore(self) -> m.Restores:
         """The last restore of the database, and what waits because of it."""
@@ -371,15 +371,15 @@ class Operations(Transport):
 
     def get_rollouts_report_subscription(self, scope: str, id: str) -> m.Rollout:
         """Look at a rollout."""
-        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}")
 
     def get_rollouts_report_subscription_comparison(self, scope: str, id: str, *, from_: Optional[str] = None, to: Optional[str] = None) -> m.Comparison:
         """The expected runs against those that the old scheduler has taken."""
-        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}/comparison", query={"from": from_, "to": to})
+        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}/comparison", query={"from": from_, "to": to})
 
     def get_rollouts_report_subscription_figures(self, scope: str, id: str, *, from_: Optional[str] = None, to: Optional[str] = None) -> m.RolloutFigures:
         """Conflicts, failures and latency by stage."""
-        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}/figures", query={"from": from_, "to": to})
+        return self._call("GET", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}/figures", query={"from": from_, "to": to})
 
     def get_sandbox_clock(self) -> m.SandboxClock:
         """The time of the clock."""
@@ -387,7 +387,7 @@ class Operations(Transport):
 
     def get_schedule(self, id: str) -> m.Schedule:
         """Look at a schedule."""
-        return self._call("GET", f"/api/v1/schedules/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/schedules/{self._segment('id', id)}")
 
     def get_search(self, *, q: str) -> m.SearchResults:
         """Search messages, work, sources, people and settings."""
@@ -395,63 +395,63 @@ class Operations(Transport):
 
     def get_site(self, site: str) -> m.Site:
         """Look at a site."""
-        return self._call("GET", f"/api/v1/sites/{self._segment(site)}")
+        return self._call("GET", f"/api/v1/sites/{self._segment('site', site)}")
 
     def get_site_notification(self, site: str, id: str) -> m.SiteNotificationStatus:
         """The status of a notification of this site."""
-        return self._call("GET", f"/api/v1/sites/{self._segment(site)}/notifications/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/sites/{self._segment('site', site)}/notifications/{self._segment('id', id)}")
 
     def get_source(self, type: str, id: str) -> m.Source:
         """Look at a source."""
-        return self._call("GET", f"/api/v1/sources/{self._segment(type)}/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/sources/{self._segment('type', type)}/{self._segment('id', id)}")
 
     def get_subscriber(self, key: str) -> m.Subscriber:
         """Look at a subscriber."""
-        return self._call("GET", f"/api/v1/subscribers/{self._segment(key)}")
+        return self._call("GET", f"/api/v1/subscribers/{self._segment('key', key)}")
 
     def get_suppression(self, channel_type: str, address: str) -> m.Suppression:
         """Look at an address."""
-        return self._call("GET", f"/api/v1/suppressions/{self._segment(channel_type)}/{self._segment(address)}")
+        return self._call("GET", f"/api/v1/suppressions/{self._segment('channelType', channel_type)}/{self._segment('address', address)}")
 
     def get_survey(self, id: int) -> m.Survey:
         """Look at a survey."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}")
 
     def get_survey_instance(self, id: int, public_id: str) -> m.Instance:
         """Look at an instance."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}/instances/{self._segment(public_id)}")
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}/instances/{self._segment('publicId', public_id)}")
 
     def get_survey_results(self, id: int, *, trigger_id: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None) -> m.SurveyResults:
         """What the answers come to."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}/results", query={"triggerId": trigger_id, "from": from_, "to": to})
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}/results", query={"triggerId": trigger_id, "from": from_, "to": to})
 
     def get_survey_results_csv(self, id: int, *, trigger_id: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None) -> bytes:
         """Every answer as CSV."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}/results.csv", query={"triggerId": trigger_id, "from": from_, "to": to}, raw=True)
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}/results.csv", query={"triggerId": trigger_id, "from": from_, "to": to}, raw=True)
 
     def get_survey_results_xlsx(self, id: int, *, trigger_id: Optional[str] = None, from_: Optional[str] = None, to: Optional[str] = None) -> bytes:
         """Every answer as a spreadsheet."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}/results.xlsx", query={"triggerId": trigger_id, "from": from_, "to": to}, raw=True)
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}/results.xlsx", query={"triggerId": trigger_id, "from": from_, "to": to}, raw=True)
 
     def get_template(self, name: str) -> m.Template:
         """Look at a template."""
-        return self._call("GET", f"/api/v1/templates/{self._segment(name)}")
+        return self._call("GET", f"/api/v1/templates/{self._segment('name', name)}")
 
     def get_user(self, id: str) -> m.User:
         """Look at a person."""
-        return self._call("GET", f"/api/v1/users/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/users/{self._segment('id', id)}")
 
     def get_work(self, id: int) -> m.Work:
         """Look at a work row."""
-        return self._call("GET", f"/api/v1/work/{self._segment(id)}")
+        return self._call("GET", f"/api/v1/work/{self._segment('id', id)}")
 
     def get_work_trace(self, id: int) -> m.WorkTrace:
         """How a work row came to where it is."""
-        return self._call("GET", f"/api/v1/work/{self._segment(id)}/trace")
+        return self._call("GET", f"/api/v1/work/{self._segment('id', id)}/trace")
 
     def hand_over_notifications(self, site: str, body: m.SiteHandOver, *, idempotency_key: Optional[str] = None) -> m.SiteAckBatch:
         """Hand over at most 10,000 notifications."""
-        return self._call("POST", f"/api/v1/sites/{self._segment(site)}/notifications", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/sites/{self._segment('site', site)}/notifications", body=body, idempotency_key=idempotency_key)
 
     def import_calendar(self, body: Union[str, bytes], *, creator: str, organisation: Optional[str] = None, business_unit: Optional[str] = None, idempotency_key: Optional[str] = None) -> m.Imported:
         """Import a calendar file."""
@@ -499,7 +499,7 @@ class Operations(Transport):
 
     def list_failed_automation_runs(self, guid: str, *, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.RunSummaryPage:
         """Runs of a subscription that have failed, are held or wait for a retry."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/failed", query={"cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/failed", query={"cursor": cursor, "limit": limit})
 
     def iter_failed_automation_runs(self, guid: str, *, limit: Optional[int] = None) -> Iterator[m.RunSummary]:
         """Runs of a subscription that have failed, are held or wait for a retry. Page after page."""
@@ -611,7 +611,7 @@ class Operations(Transport):
 
     def list_recent_automation_runs(self, guid: str, *, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.RunSummaryPage:
         """The latest runs of a subscription."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/recent", query={"cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/recent", query={"cursor": cursor, "limit": limit})
 
     def iter_recent_automation_runs(self, guid: str, *, limit: Optional[int] = None) -> Iterator[m.RunSummary]:
         """The latest runs of a subscription. Page after page."""
@@ -639,7 +639,7 @@ class Operations(Transport):
 
     def list_report_subscription_automation_runs(self, guid: str, *, status: Optional[str] = None, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.RunSummaryPage:
         """The runs of a subscription, newest first."""
-        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs", query={"status": status, "cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs", query={"status": status, "cursor": cursor, "limit": limit})
 
     def iter_report_subscription_automation_runs(self, guid: str, *, status: Optional[str] = None, limit: Optional[int] = None) -> Iterator[m.RunSummary]:
         """The runs of a subscription, newest first. Page after page."""
@@ -671,7 +671,7 @@ class Operations(Transport):
 
     def list_site_events(self, site: str, *, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.SiteEventPage:
         """A site's event log, newest first."""
-        return self._call("GET", f"/api/v1/sites/{self._segment(site)}/events", query={"cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/sites/{self._segment('site', site)}/events", query={"cursor": cursor, "limit": limit})
 
     def iter_site_events(self, site: str, *, limit: Optional[int] = None) -> Iterator[m.SiteEvent]:
         """A site's event log, newest first. Page after page."""
@@ -687,7 +687,7 @@ class Operations(Transport):
 
     def list_sources(self, type: str, *, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.SourcePage:
         """The sources of one type, by id."""
-        return self._call("GET", f"/api/v1/sources/{self._segment(type)}", query={"cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/sources/{self._segment('type', type)}", query={"cursor": cursor, "limit": limit})
 
     def iter_sources(self, type: str, *, limit: Optional[int] = None) -> Iterator[m.Source]:
         """The sources of one type, by id. Page after page."""
@@ -707,7 +707,7 @@ class Operations(Transport):
 
     def list_survey_instances(self, id: int, *, status: Optional[str] = None, trigger_id: Optional[str] = None, customer_ref: Optional[str] = None, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.InstancePage:
         """List the instances of a survey, newest first."""
-        return self._call("GET", f"/api/v1/surveys/{self._segment(id)}/instances", query={"status": status, "triggerId": trigger_id, "customerRef": customer_ref, "cursor": cursor, "limit": limit})
+        return self._call("GET", f"/api/v1/surveys/{self._segment('id', id)}/instances", query={"status": status, "triggerId": trigger_id, "customerRef": customer_ref, "cursor": cursor, "limit": limit})
 
     def iter_survey_instances(self, id: int, *, status: Optional[str] = None, trigger_id: Optional[str] = None, customer_ref: Optional[str] = None, limit: Optional[int] = None) -> Iterator[m.Instance]:
         """List the instances of a survey, newest first. Page after page."""
@@ -747,11 +747,11 @@ class Operations(Transport):
 
     def mark_survey_opened(self, public_id: str, *, idempotency_key: Optional[str] = None) -> None:
         """Say that the page is shown to a person."""
-        return self._call("POST", f"/api/v1/public/surveys/{self._segment(public_id)}/opened", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/public/surveys/{self._segment('publicId', public_id)}/opened", idempotency_key=idempotency_key)
 
     def pause_report_subscription(self, guid: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.ReportSubscription:
         """Pause a subscription: what waits is deactivated."""
-        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment(guid)}/pause", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/pause", body=body, idempotency_key=idempotency_key)
 
     def plan_new_reminder_setting(self, body: m.ReminderSettingRequest, *, idempotency_key: Optional[str] = None) -> m.ReminderPlan:
         """See what a new reminder setting would do."""
@@ -759,15 +759,15 @@ class Operations(Transport):
 
     def plan_reminder_setting(self, id: str, body: m.ReminderSettingChange, *, idempotency_key: Optional[str] = None) -> m.ReminderPlan:
         """See what a change of a reminder setting would do."""
-        return self._call("POST", f"/api/v1/reminder-settings/{self._segment(id)}/plan", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/reminder-settings/{self._segment('id', id)}/plan", body=body, idempotency_key=idempotency_key)
 
     def preview_template(self, name: str, body: m.PreviewRequest, *, idempotency_key: Optional[str] = None) -> m.Preview:
         """Show a template as a recipient would see it."""
-        return self._call("POST", f"/api/v1/templates/{self._segment(name)}/preview", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/templates/{self._segment('name', name)}/preview", body=body, idempotency_key=idempotency_key)
 
     def publish_survey(self, id: int, *, idempotency_key: Optional[str] = None) -> m.SurveyPublished:
         """Publish a survey."""
-        return self._call("POST", f"/api/v1/surveys/{self._segment(id)}/publish", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/surveys/{self._segment('id', id)}/publish", idempotency_key=idempotency_key)
 
     def purge(self, body: Optional[m.PurgeRequest] = None, *, idempotency_key: Optional[str] = None) -> m.PurgeRun:
         """Purge now; with `confirm`, also what the daily run held back."""
@@ -775,15 +775,15 @@ class Operations(Transport):
 
     def put_business_unit(self, id: str, body: m.BusinessUnitRequest) -> m.BusinessUnit:
         """Define a business unit."""
-        return self._call("PUT", f"/api/v1/business-units/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/business-units/{self._segment('id', id)}", body=body)
 
     def put_channel(self, key: str, body: m.ChannelRequest) -> m.Channel:
         """Define a channel."""
-        return self._call("PUT", f"/api/v1/channels/{self._segment(key)}", body=body)
+        return self._call("PUT", f"/api/v1/channels/{self._segment('key', key)}", body=body)
 
     def put_consumer(self, key: str, body: m.ConsumerRequest) -> m.Consumer:
         """Define a consumer."""
-        return self._call("PUT", f"/api/v1/consumers/{self._segment(key)}", body=body)
+        return self._call("PUT", f"/api/v1/consumers/{self._segment('key', key)}", body=body)
 
     def put_delivery_policy(self, body: m.DeliveryPolicyInput) -> m.DeliveryPolicy:
         """Set the delivery policy."""
@@ -791,35 +791,35 @@ class Operations(Transport):
 
     def put_list(self, name: str, body: m.ListRequest) -> m.List:
         """Define a list."""
-        return self._call("PUT", f"/api/v1/lists/{self._segment(name)}", body=body)
+        return self._call("PUT", f"/api/v1/lists/{self._segment('name', name)}", body=body)
 
     def put_operations_organisation(self, id: str, body: m.OrganisationRequest) -> m.Organisation:
         """Keep an organisation."""
-        return self._call("PUT", f"/api/v1/operations/organisations/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/operations/organisations/{self._segment('id', id)}", body=body)
 
     def put_operations_person(self, id: str, body: m.PersonRequest) -> m.Person:
         """Keep a person."""
-        return self._call("PUT", f"/api/v1/operations/people/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/operations/people/{self._segment('id', id)}", body=body)
 
     def put_preference(self, person: str, body: m.PreferenceRequest) -> m.Preference:
         """Say what a person wants."""
-        return self._call("PUT", f"/api/v1/preferences/{self._segment(person)}", body=body)
+        return self._call("PUT", f"/api/v1/preferences/{self._segment('person', person)}", body=body)
 
     def put_reminder_setting(self, id: str, body: m.ReminderSettingRequest) -> m.ReminderSetting:
         """Define a reminder setting, whole."""
-        return self._call("PUT", f"/api/v1/reminder-settings/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/reminder-settings/{self._segment('id', id)}", body=body)
 
     def put_report_subscription(self, guid: str, body: m.ReportSubscriptionRequest) -> m.ReportSubscription:
         """Define a subscription, whole."""
-        return self._call("PUT", f"/api/v1/report-subscriptions/{self._segment(guid)}", body=body)
+        return self._call("PUT", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}", body=body)
 
     def put_rollouts_report_subscription(self, scope: str, id: str, body: m.RolloutRequest) -> m.Rollout:
         """Set the stage of a rollout."""
-        return self._call("PUT", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}", body=body)
 
     def put_sandbox_channel(self, key: str, body: m.MisbehaviourRequest) -> None:
         """Make a channel misbehave."""
-        return self._call("PUT", f"/api/v1/sandbox/channels/{self._segment(key)}", body=body)
+        return self._call("PUT", f"/api/v1/sandbox/channels/{self._segment('key', key)}", body=body)
 
     def put_sandbox_clock(self, body: m.ClockRequest) -> m.SandboxClock:
         """Move the clock, and run what is ready."""
@@ -827,7 +827,7 @@ class Operations(Transport):
 
     def put_source(self, type: str, id: str, body: m.SourceRequest) -> m.Source:
         """Tell the state of a source."""
-        return self._call("PUT", f"/api/v1/sources/{self._segment(type)}/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/sources/{self._segment('type', type)}/{self._segment('id', id)}", body=body)
 
     def put_sources(self, body: m.NamedSourceRequestBatch, *, idempotency_key: Optional[str] = None) -> m.SourceOutcomeBatch:
         """Tell the states of at most 10,000 sources."""
@@ -835,23 +835,23 @@ class Operations(Transport):
 
     def put_subscriber(self, key: str, body: m.SubscriberRequest) -> m.Subscriber:
         """Define a subscriber."""
-        return self._call("PUT", f"/api/v1/subscribers/{self._segment(key)}", body=body)
+        return self._call("PUT", f"/api/v1/subscribers/{self._segment('key', key)}", body=body)
 
     def put_suppression(self, channel_type: str, address: str, body: Optional[m.SuppressionRequest] = None) -> m.Suppression:
         """Put an address on the list."""
-        return self._call("PUT", f"/api/v1/suppressions/{self._segment(channel_type)}/{self._segment(address)}", body=body)
+        return self._call("PUT", f"/api/v1/suppressions/{self._segment('channelType', channel_type)}/{self._segment('address', address)}", body=body)
 
     def put_survey(self, id: int, body: m.SurveyRequest) -> m.Survey:
         """Change a survey."""
-        return self._call("PUT", f"/api/v1/surveys/{self._segment(id)}", body=body)
+        return self._call("PUT", f"/api/v1/surveys/{self._segment('id', id)}", body=body)
 
     def put_template(self, name: str, body: m.TemplateRequest) -> m.Template:
         """Define a template."""
-        return self._call("PUT", f"/api/v1/templates/{self._segment(name)}", body=body)
+        return self._call("PUT", f"/api/v1/templates/{self._segment('name', name)}", body=body)
 
     def read_inbox_message(self, id: str, *, idempotency_key: Optional[str] = None) -> m.InboxMessage:
         """Mark a message as read."""
-        return self._call("POST", f"/api/v1/inbox/{self._segment(id)}/read", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/inbox/{self._segment('id', id)}/read", idempotency_key=idempotency_key)
 
     def read_whole_inbox(self, body: m.InboxRead, *, idempotency_key: Optional[str] = None) -> None:
         """Mark every message up to one as read."""
@@ -859,11 +859,11 @@ class Operations(Transport):
 
     def receive_callback(self, channel: str, body: Union[str, bytes], *, content_type: str = "application/json", idempotency_key: Optional[str] = None) -> m.ReceiptsTaken:
         """What a provider reports about messages."""
-        return self._call("POST", f"/api/v1/callbacks/{self._segment(channel)}", body=body, content_type=content_type, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/callbacks/{self._segment('channel', channel)}", body=body, content_type=content_type, idempotency_key=idempotency_key)
 
     def receive_secret_callback(self, channel: str, secret: str, body: Union[str, bytes], *, content_type: str = "application/json", idempotency_key: Optional[str] = None) -> m.ReceiptsTaken:
         """The same, for providers that sign nothing: the address itself is the secret."""
-        return self._call("POST", f"/api/v1/callbacks/{self._segment(channel)}/{self._segment(secret)}", body=body, content_type=content_type, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/callbacks/{self._segment('channel', channel)}/{self._segment('secret', secret)}", body=body, content_type=content_type, idempotency_key=idempotency_key)
 
     def rekey_secrets(self, body: Optional[m.RekeyRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Rekey:
         """Seal every secret anew."""
@@ -875,67 +875,67 @@ class Operations(Transport):
 
     def release_work(self, id: int, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Work:
         """Let a held row go on."""
-        return self._call("POST", f"/api/v1/work/{self._segment(id)}/release", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/work/{self._segment('id', id)}/release", body=body, idempotency_key=idempotency_key)
 
     def repair_operations_rule(self, id: str, *, idempotency_key: Optional[str] = None) -> m.Rule:
         """Schedule a rule again that is out of step."""
-        return self._call("POST", f"/api/v1/operations/rules/{self._segment(id)}/repair", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/operations/rules/{self._segment('id', id)}/repair", idempotency_key=idempotency_key)
 
     def report_on_report_run(self, key: str, body: m.OwnershipReport) -> m.Ownership:
         """Report on a run."""
-        return self._call("PATCH", f"/api/v1/report-runs/{self._segment(key)}/ownership", body=body)
+        return self._call("PATCH", f"/api/v1/report-runs/{self._segment('key', key)}/ownership", body=body)
 
     def respond_to_survey(self, public_id: str, body: m.ResponseRequest, *, idempotency_key: Optional[str] = None) -> m.ResponseTaken:
         """Answer."""
-        return self._call("POST", f"/api/v1/public/surveys/{self._segment(public_id)}/responses", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/public/surveys/{self._segment('publicId', public_id)}/responses", body=body, idempotency_key=idempotency_key)
 
     def respond_to_survey_instance(self, public_id: str, body: m.ResponseRequest, *, idempotency_key: Optional[str] = None) -> m.ResponseTaken:
         """The same, at the address that other systems know."""
-        return self._call("POST", f"/SurveyInstances/{self._segment(public_id)}/responses", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/SurveyInstances/{self._segment('publicId', public_id)}/responses", body=body, idempotency_key=idempotency_key)
 
     def resume_report_subscription(self, guid: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.ReportSubscription:
         """Resume a subscription: its next run is planned."""
-        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment(guid)}/resume", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/resume", body=body, idempotency_key=idempotency_key)
 
     def retry_notification(self, id: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Notification:
         """Try a parked notification again."""
-        return self._call("POST", f"/api/v1/notifications/{self._segment(id)}/retry", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/notifications/{self._segment('id', id)}/retry", body=body, idempotency_key=idempotency_key)
 
     def retry_outbox_event_delivery(self, id: int, subscriber: str, *, idempotency_key: Optional[str] = None) -> m.OutboxEvent:
         """Tell one subscriber again."""
-        return self._call("POST", f"/api/v1/outbox-events/{self._segment(id)}/deliveries/{self._segment(subscriber)}/retry", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/outbox-events/{self._segment('id', id)}/deliveries/{self._segment('subscriber', subscriber)}/retry", idempotency_key=idempotency_key)
 
     def retry_report_subscription_automation_run(self, guid: str, run: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.AutomationRun:
         """Try a run again."""
-        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment(guid)}/automation-runs/{self._segment(run)}/retry", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/retry", body=body, idempotency_key=idempotency_key)
 
     def retry_subscriber(self, key: str, body: Optional[m.ReasonRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RetriedDeliveries:
         """Retry all failed deliveries of a subscriber."""
-        return self._call("POST", f"/api/v1/subscribers/{self._segment(key)}/retry", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/subscribers/{self._segment('key', key)}/retry", body=body, idempotency_key=idempotency_key)
 
     def retry_work(self, id: int, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Work:
         """Try a row again."""
-        return self._call("POST", f"/api/v1/work/{self._segment(id)}/retry", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/work/{self._segment('id', id)}/retry", body=body, idempotency_key=idempotency_key)
 
     def revoke_site(self, site: str, *, idempotency_key: Optional[str] = None) -> m.Site:
         """Revoke a site's token."""
-        return self._call("POST", f"/api/v1/sites/{self._segment(site)}/revoke", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/sites/{self._segment('site', site)}/revoke", idempotency_key=idempotency_key)
 
     def rollback_rollouts_report_subscription(self, scope: str, id: str, body: Optional[m.RollBackRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RolledBack:
         """Go back to the old scheduler."""
-        return self._call("POST", f"/api/v1/rollouts/report-subscription/{self._segment(scope)}/{self._segment(id)}/rollback", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}/rollback", body=body, idempotency_key=idempotency_key)
 
     def rotate_channel_secret(self, key: str, *, idempotency_key: Optional[str] = None) -> m.RotatedSecret:
         """Give a webhook a new signing secret."""
-        return self._call("POST", f"/api/v1/channels/{self._segment(key)}/rotate-secret", idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/channels/{self._segment('key', key)}/rotate-secret", idempotency_key=idempotency_key)
 
     def rotate_site_token(self, site: str, body: Optional[m.SiteRotateRequest] = None, *, idempotency_key: Optional[str] = None) -> m.SiteToken:
         """Give a site a new token."""
-        return self._call("POST", f"/api/v1/sites/{self._segment(site)}/rotate", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/sites/{self._segment('site', site)}/rotate", body=body, idempotency_key=idempotency_key)
 
     def run_reconciliation(self, provider: str, body: m.RunRequest, *, idempotency_key: Optional[str] = None) -> m.ReconciliationRun:
         """Let a provider look now, or see what it would do."""
-        return self._call("POST", f"/api/v1/reconciliations/{self._segment(provider)}/run", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/reconciliations/{self._segment('provider', provider)}/run", body=body, idempotency_key=idempotency_key)
 
     def send_events(self, body: Union[m.EventRequest, list[m.EventRequest]], *, idempotency_key: Optional[str] = None) -> m.EventOutcomeBatch:
         """Report an event, or an array of at most 1,000."""
@@ -943,11 +943,11 @@ class Operations(Transport):
 
     def take_report_run_ownership(self, key: str, body: m.OwnershipRequest, *, idempotency_key: Optional[str] = None) -> m.Ownership:
         """Take a run."""
-        return self._call("POST", f"/api/v1/report-runs/{self._segment(key)}/ownership", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-runs/{self._segment('key', key)}/ownership", body=body, idempotency_key=idempotency_key)
 
     def test_channel(self, key: str, body: m.ChannelTestRequest, *, idempotency_key: Optional[str] = None) -> m.ChannelTest:
         """Send one message over a channel, now, to see whether it works."""
-        return self._call("POST", f"/api/v1/channels/{self._segment(key)}/test", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/channels/{self._segment('key', key)}/test", body=body, idempotency_key=idempotency_key)
 
     def tick_scheduler(self, body: Optional[m.TickRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Tick:
         """Run one pass over every stage, and say what it did."""
@@ -955,40 +955,40 @@ class Operations(Transport):
 
     def transfer_report_subscription(self, guid: str, body: m.TransferRequest, *, idempotency_key: Optional[str] = None) -> m.ReportSubscription:
         """Hand a subscription over to another owner."""
-        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment(guid)}/transfer", body=body, idempotency_key=idempotency_key)
+        return self._call("POST", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/transfer", body=body, idempotency_key=idempotency_key)
 
     def update_message(self, id: str, body: m.MessageChange) -> m.Message:
         """Change a message that is pending."""
-        return self._call("PATCH", f"/api/v1/messages/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/messages/{self._segment('id', id)}", body=body)
 
     def update_operations_event(self, id: str, body: m.EventChange) -> m.Event:
         """Change an event; a changed date moves its messages."""
-        return self._call("PATCH", f"/api/v1/operations/events/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/operations/events/{self._segment('id', id)}", body=body)
 
     def update_operations_rule(self, id: str, body: m.RuleChange) -> m.Rule:
         """Change, pause or resume a rule."""
-        return self._call("PATCH", f"/api/v1/operations/rules/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/operations/rules/{self._segment('id', id)}", body=body)
 
     def update_operations_task(self, id: str, body: m.TaskChange) -> m.Task:
         """Change a task; a changed date moves its messages."""
-        return self._call("PATCH", f"/api/v1/operations/tasks/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/operations/tasks/{self._segment('id', id)}", body=body)
 
     def update_reminder_setting(self, id: str, body: m.ReminderSettingChange) -> m.ReminderSetting:
         """Change some fields of a reminder setting."""
-        return self._call("PATCH", f"/api/v1/reminder-settings/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/reminder-settings/{self._segment('id', id)}", body=body)
 
     def update_report_subscription(self, guid: str, body: m.ReportSubscriptionChange) -> m.ReportSubscription:
         """Change some fields of a subscription."""
-        return self._call("PATCH", f"/api/v1/report-subscriptions/{self._segment(guid)}", body=body)
+        return self._call("PATCH", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}", body=body)
 
     def update_schedule(self, id: str, body: m.ScheduleChange) -> m.Schedule:
         """Move a schedule to another moment."""
-        return self._call("PATCH", f"/api/v1/schedules/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/schedules/{self._segment('id', id)}", body=body)
 
     def update_site(self, site: str, body: m.SiteChange) -> m.Site:
         """Change whose a site is."""
-        return self._call("PATCH", f"/api/v1/sites/{self._segment(site)}", body=body)
+        return self._call("PATCH", f"/api/v1/sites/{self._segment('site', site)}", body=body)
 
     def update_user(self, id: str, body: m.UserChangeRequest) -> m.User:
         """Change a person."""
-        return self._call("PATCH", f"/api/v1/users/{self._segment(id)}", body=body)
+        return self._call("PATCH", f"/api/v1/users/{self._segment('id', id)}", body=body)

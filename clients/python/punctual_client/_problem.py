@@ -19,16 +19,21 @@ class Problem(Exception):
         self.errors: list[dict[str, str]] = body.get("errors", [])
         #: What the server's log calls the request.
         self.request_id: str | None = body.get("requestId")
-        super().__init__(f"{status} {self.code}: {self.detail or self.title}")
+        # Where, unless it is the whole request: the detail names the field, and not which of many.
+        pointer = self.errors[0].get("pointer") if self.errors else None
+        at = f" at {pointer}" if pointer else ""
+        super().__init__(f"{status} {self.code}{at}: {self.detail or self.title}")
 
     @classmethod
-    def read(cls, status: int, text: bytes) -> "Problem":
-        """Also where a proxy answered in words of its own."""
+    def read(cls, status: int, text: bytes, location: str | None = None) -> "Problem":
+        """Also where a proxy answered in words of its own, or wants the request elsewhere."""
+        if location is not None:
+            return cls(status, {"detail": f"redirects are not followed; `base_url` should lead to {location}"})
         try:
             body = json.loads(text)
         except ValueError:
             body = None
-        return cls(status, body if isinstance(body, dict) else {"detail": text[:200].decode("utf-8", "replace")})
+        return cls(status, body if isinstance(body, dict) else {"detail": "no answer of Punctual: " + text[:200].decode("utf-8", "replace")})
 
 
 class Unreachable(Exception):

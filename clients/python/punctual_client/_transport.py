@@ -41,6 +41,12 @@ class Transport:
     ):
         if attempts < 1:
             raise ValueError("`attempts` is at least 1")
+        # What no attempt could get past is said at once.
+        parts = urllib.parse.urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"`base_url` is such as `https://punctual.example.org`; it is {base_url!r}")
+        if key is not None and not (key and all("!" <= letter <= "~" for letter in key)):
+            raise ValueError("`key` is one word of ASCII characters, as Punctual printed it")
         self._base_url = base_url.rstrip("/")
         self._key = key
         self._timeout = timeout
@@ -71,9 +77,13 @@ class Transport:
             headers["Content-Type"] = content_type
         request = urllib.request.Request(self._url(path, query), data=data, headers=headers, method=method)
         text = self._sent(request)
-        if raw:
-            return text
-        return json.loads(text) if text else None
+        if raw or not text:
+            return text if raw else None
+        try:
+            return json.loads(text)
+        except ValueError:
+            # Not Punctual, such as a proxy that asks people to sign in.
+            raise Problem.read(200, text) from None
 
     def _sent(self, request: urllib.request.Request) -> bytes:
         attempt = 1
@@ -84,7 +94,7 @@ class Transport:
                     return bytes(response.read())
             except urllib.error.HTTPError as error:
                 with error:
-                    problem = Problem.read(error.code, error.read())
+                    problem = Problem.read(error.code, error.read(), error.headers.get("Location"))
                 if error.code not in RETRIED or attempt == self._attempts:
                     raise problem from None
                 pause = _seconds(error.headers.get("Retry-After"))
@@ -100,8 +110,11 @@ class Transport:
         return self._base_url + path + (f"?{urllib.parse.urlencode(pairs)}" if pairs else "")
 
     @staticmethod
-    def _segment(value: Any) -> str:
-        return urllib.parse.quote(_text(value), safe="")
+    def _segment(name: str, value: Any) -> str:
+        text = _text(value)
+        if text in ("", ".", ".."):
+            raise ValueError(f"`{name}` is {text!r}, which would be another address; it takes an id or name")
+        return urllib.parse.quote(text, safe="")
 
     @staticmethod
     def _items(page: Callable[[Optional[str]], Any]) -> Iterator[Any]:
@@ -120,7 +133,7 @@ def _encoded(body: Any, content_type: str) -> bytes:
         return body
     if isinstance(body, str) and not content_type.endswith("json"):
         return body.encode()
-    return json.dumps(body).encode()
+    return json.dumps(body, allow_nan=False).encode()
 
 
 def _text(value: Any) -> str:
@@ -128,7 +141,7 @@ def _text(value: Any) -> str:
 
 
 def _seconds(text: Optional[str]) -> Optional[float]:
-    return float(text) if text is not None and text.isdigit() else None
+    return float(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _pause(attempt: int) -> float:

@@ -33,17 +33,24 @@ def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str, *
     if abs((time.time() if now is None else now) - at) > TOLERANCE:
         raise InvalidWebhook("it was signed at another time")
     signed = f"{identity}.{at}.".encode() + data
-    wanted = base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest()).decode()
+    wanted = base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest())
     # While a secret is changed there is one signature for each.
     for signature in signatures.split():
         version, _, text = signature.partition(",")
-        if version == "v1" and hmac.compare_digest(text, wanted):
-            return json.loads(data)
+        if version == "v1" and hmac.compare_digest(text.encode(), wanted):
+            return _json(data)
     raise InvalidWebhook("the signature is not that of this secret")
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        raise InvalidWebhook("the body is no JSON") from None
 
 
 def _key(secret: str) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-    except binascii.Error:
+    except (binascii.Error, ValueError):
         raise InvalidWebhook("the secret is no `whsec_…`") from None

@@ -11,6 +11,7 @@ import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Callable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -40,12 +41,19 @@ def story(url: str, key: str) -> None:
     first = client.create_notification(plain, idempotency_key=once)
     assert client.create_notification(plain, idempotency_key=once) == first
 
+    file = client.create_blob(b"%PDF \x00\xff", content_type="application/pdf")
+    assert (file["size"], file["contentType"]) == (7, "application/pdf"), file
+    late = {"list": "python", "subject": "S", "body": "B", "sendAt": "2031-05-14T07:00:00Z"}
+    later = client.create_message({**late, "attachments": [{"name": "a.pdf", "blob": file["id"]}]})
+    assert client.get_message(later["id"])["attachments"][0]["size"] == 7
+    client.delete_message(later["id"])
     try:
         client.create_notification({"list": "python", "subject": "S"})
         raise AssertionError("it was accepted")
     except Problem as problem:
         assert (problem.status, problem.code) == (422, "missing_field"), problem
         assert problem.errors[0]["pointer"] == "/body" and problem.request_id
+        assert str(problem).startswith("422 missing_field at /body: "), problem
     try:
         client.get_notification(str(uuid.uuid4()))
         raise AssertionError("it was found")
@@ -101,6 +109,63 @@ def retries() -> None:
         assert not pauses
 
 
+def raises(kind: type[Exception], words: str, call: Callable[[], object]) -> None:
+    try:
+        call()
+    except kind as error:
+        assert words in str(error), error
+        return
+    raise AssertionError(f"nothing was raised: {words}")
+
+
+def mistakes(url: str, key: str) -> None:
+    """What no attempt could get past is refused at once, in words that say what is right."""
+    pauses: list[float] = []
+
+    def client(url: str, key: str = key) -> Client:
+        return Client(url, key, sleep=pauses.append)
+
+    for wrong in ("127.0.0.1:8080", "ftp://127.0.0.1", "https://", "http://127.0.0.1/?a=b", ""):
+        raises(ValueError, "`base_url` is such as", lambda wrong=wrong: client(wrong))
+    for wrong in ("…", "a key", "key\n", ""):
+        raises(ValueError, "`key` is one word", lambda wrong=wrong: client(url, wrong))
+    for wrong in ("", ".", ".."):
+        raises(ValueError, f"`name` is {wrong!r}", lambda wrong=wrong: client(url).get_list(wrong))
+    number = {"list": "python", "subject": "S", "body": "B", "typeData": {"a": float("nan")}}
+    raises(ValueError, "not JSON compliant", lambda: client(url).create_notification(number))
+    raises(Problem, "404 not_found", lambda: client(f"{url}/elsewhere").list_work())
+    assert not pauses, "none of it was tried again"
+
+
+def strangers() -> None:
+    """A proxy that asks people to sign in, one that redirects, and an answer that breaks off."""
+    answers = {
+        "/page": b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+        "/moved": b"HTTP/1.1 301 Moved\r\nLocation: https://other.example/\r\nContent-Length: 0\r\n\r\n",
+        "/short": b"HTTP/1.1 200 OK\r\nContent-Length: 600\r\n\r\n{",
+    }
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(answers[self.path.removesuffix("/api/v1/work")])
+            self.close_connection = True
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Stranger)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    pauses: list[float] = []
+    at = lambda path: Client(f"http://127.0.0.1:{server.server_port}{path}", "k", sleep=pauses.append)  # noqa: E731
+    raises(Problem, "no answer of Punctual: <html>", at("/page").list_work)
+    raises(Problem, "should lead to https://other.example/", at("/moved").list_work)
+    assert not pauses, "it would be the same again"
+    raises(Unreachable, "/short", at("/short").list_work)
+    assert len(pauses) == 4
+    server.shutdown()
+    server.server_close()
+
+
 def webhooks() -> None:
     """As the reference library signs; a changed byte, another secret and another time are refused."""
     import standardwebhooks
@@ -122,6 +187,8 @@ def webhooks() -> None:
         lambda: verify_webhook(body, headers, other),
         lambda: verify_webhook(body, headers, secret, now=at.timestamp() + 600),
         lambda: verify_webhook(body, {}, secret),
+        lambda: verify_webhook(body, {**headers, "Webhook-Signature": "v1,ü"}, secret),
+        lambda: verify_webhook(body, headers, "whsec_ü"),
     ):
         try:
             wrong()
@@ -133,5 +200,7 @@ def webhooks() -> None:
 if __name__ == "__main__":
     webhooks()
     retries()
+    strangers()
+    mistakes(sys.argv[1], sys.argv[2])
     story(sys.argv[1], sys.argv[2])
     print("the story of the Python client ends here")

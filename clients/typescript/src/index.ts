@@ -10,5 +10,5 @@ export class Client extends Operations {}
 
 export type * as models from "./models.js";
 export { Problem, Unreachable } from "./problem.js";
-export type { ClientOptions, PostOptions } from "./transport.js";
+export type { ClientOptions, PostOptions, RawBody } from "./transport.js";
 export { InvalidWebhook, verifyWebhook } from "./webhook.js";

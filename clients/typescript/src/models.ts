@@ -17,7 +17,7 @@ export interface Amqp1ConsumerSettings {
   /** Dead letters: where what is refused goes, such as orders-refused. */
   deadLetterAddress: string;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** URL: the broker, such as amqps://bus.servicebus.windows.net. */
   url: string;
   /** User name: an account of the broker. */
@@ -31,7 +31,7 @@ export interface Amqp1Settings {
   /** Address: a queue, topic or other node, such as survey-answers. */
   address: string;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** URL: the broker, such as amqps://bus.servicebus.windows.net. */
@@ -49,7 +49,7 @@ export interface AmqpConsumerSettings {
   /** Dead letters: where what is refused goes, such as orders-refused. */
   deadLetterQueue: string;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Queue: where events are, such as orders. */
   queue: string;
   /** URL: the broker, such as amqps://rabbit.example.com/vhost. */
@@ -63,7 +63,7 @@ export interface AmqpSettings {
   /** Exchange: where messages go, with a routing key. */
   exchange?: string | null;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Persistent: whether messages survive a restart of the broker; `true` by default. */
   persistent?: boolean | null;
   /** Queue: a queue, in place of an exchange. */
@@ -1394,21 +1394,21 @@ export interface NatsConsumerSettings {
   /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
   batch?: number | null;
   /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
-  credentials?: string | null;
+  credentials?: string | StoredSecret | null;
   /** Dead letters: where messages that are refused go, such as orders.refused; a stream keeps it. */
   deadLetterSubject: string;
   /** Durable consumer: its name at the server; `punctual` by default. */
   durable?: string | null;
   /** NKey seed: a user's seed, which starts with `SU`. */
-  nkeySeed?: string | null;
+  nkeySeed?: string | StoredSecret | null;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Stream: the stream with the events, such as ORDERS. */
   stream: string;
   /** Subject: which messages of the stream are meant; all of them where it is missing. */
   subject?: string | null;
   /** Token: a token, in place of a user name. */
-  token?: string | null;
+  token?: string | StoredSecret | null;
   /** URL: the server, such as tls://nats.example.com. */
   url: string;
   /** User name: an account of the broker. */
@@ -1418,11 +1418,11 @@ export interface NatsConsumerSettings {
 /** `nats`: NATS JetStream publishes messages to a subject. */
 export interface NatsSettings {
   /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
-  credentials?: string | null;
+  credentials?: string | StoredSecret | null;
   /** NKey seed: a user's seed, which starts with `SU`. */
-  nkeySeed?: string | null;
+  nkeySeed?: string | StoredSecret | null;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Stream: the stream that must take the message. */
   stream?: string | null;
   /** Subject: where to publish, such as surveys.answers. */
@@ -1430,7 +1430,7 @@ export interface NatsSettings {
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** Token: a token, in place of a user name. */
-  token?: string | null;
+  token?: string | StoredSecret | null;
   /** URL: the server, such as tls://nats.example.com. */
   url: string;
   /** User name: an account of the broker. */
@@ -2816,7 +2816,7 @@ export interface SendWindowInput {
 /** `sendgrid`: SendGrid sends mail through SendGrid. */
 export interface SendgridSettings {
   /** API key: a key with the right to send mail, `SG.…`. */
-  apiKey?: string | null;
+  apiKey?: string | StoredSecret | null;
   /** Region URL: another region, such as https://api.eu.sendgrid.com; `https://api.sendgrid.com` by default. */
   baseUrl?: string | null;
   /** From: the sender, such as reminders@example.com. */
@@ -3042,7 +3042,7 @@ export interface SlackSettings {
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** Webhook URL: the URL of an incoming webhook, https://hooks.slack.com/services/…. */
-  url?: string | null;
+  url?: string | StoredSecret | null;
 }
 
 /** `sms-gateway`: SMS gateway sends SMS through any gateway that takes a POST. */
@@ -3062,13 +3062,13 @@ export interface SmsGatewaySettings {
   /** Number format: how a number is written; `plus` by default. */
   numberFormat?: "plus" | "digits" | null;
   /** Password: the password of the user name. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Id in a receipt: a JSON pointer to the id of the message; `/id` by default. */
   receiptIdField?: string | null;
   /** Receipts in the body: a JSON pointer to the list of receipts. */
   receiptItems?: string | null;
   /** Receipt secret: what the gateway signs its receipts with. */
-  receiptSecret?: string | null;
+  receiptSecret?: string | StoredSecret | null;
   /** Signature header: the header with the signature; `x-signature` by default. */
   receiptSignatureHeader?: string | null;
   /** Words of the states: what each word means: accepted, sent, delivered, read, failed, bounced or optedOut. */
@@ -3086,7 +3086,7 @@ export interface SmsGatewaySettings {
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** Token: a key of the gateway, in place of a user name. */
-  token?: string | null;
+  token?: string | StoredSecret | null;
   /** Token goes into: `bearer`, `header:NAME` or `field:NAME`; `bearer` by default. */
   tokenIn?: string | null;
   /** URL: where the gateway takes messages. */
@@ -3098,7 +3098,7 @@ export interface SmsGatewaySettings {
 /** `smtp`: Mail over SMTP sends mail to a relay. */
 export interface SmtpSettings {
   /** Certificate authority: certificates in PEM that are trusted too, as `file:NAME`. */
-  ca?: string | null;
+  ca?: string | StoredSecret | null;
   /** From: the sender, such as reminders@example.com. */
   from: string;
   /** Greeting: the full name of this host, such as mail.example.com. */
@@ -3106,9 +3106,11 @@ export interface SmtpSettings {
   /** Host: the name of the relay, such as mail.example.com. */
   host: string;
   /** Password: the account's password. */
-  password?: string | null;
+  password?: string | StoredSecret | null;
   /** Port: 587 for STARTTLS, 465 for TLS from the start, 25 without. */
   port?: number | null;
+  /** Reply to: where answers go, if not to the sender and the message names no other. */
+  replyTo?: string | null;
   /** Time-out: how long one attempt may take, in seconds; `60` by default. */
   timeoutSeconds?: number | null;
   /** Encryption: how the connection is protected; a password is sent over TLS only; `required` by default. */
@@ -3178,6 +3180,11 @@ export interface StageFigures {
   skipped: number;
   /** Nothing for runs without a rollout. */
   stage?: number | null;
+}
+
+/** A secret that is stored and stays as it is: what reading and exporting show in its place. */
+export interface StoredSecret {
+  set: boolean;
 }
 
 /** A subscriber as it is stored. */
@@ -3428,7 +3435,7 @@ export interface TeamsSettings {
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** Workflow URL: the URL of the workflow `Post to a channel when a webhook request is received`. */
-  url?: string | null;
+  url?: string | StoredSecret | null;
 }
 
 /** A template as it is stored. */
@@ -3569,15 +3576,15 @@ export interface TwilioSettings {
   /** Account SID: `AC` and 32 hexadecimal digits. */
   accountSid: string;
   /** API key secret: the secret shown when the API key was made. */
-  apiKeySecret?: string | null;
+  apiKeySecret?: string | StoredSecret | null;
   /** API key: `SK` and 32 hexadecimal digits, in place of the auth token. */
   apiKeySid?: string | null;
   /** Auth token: the account's token in Twilio's console. */
-  authToken?: string | null;
+  authToken?: string | StoredSecret | null;
   /** Region URL: another region, such as https://api.dublin.ie1.twilio.com; `https://api.twilio.com` by default. */
   baseUrl?: string | null;
   /** Callback token: the account's token, with which Twilio signs. */
-  callbackToken?: string | null;
+  callbackToken?: string | StoredSecret | null;
   /** Callback URL: where Twilio reaches this server to report deliveries. */
   callbackUrl?: string | null;
   /** From: the sending number such as +14155552671, a short code, or a name. */
@@ -3705,9 +3712,9 @@ export interface VariantInput {
 /** `webhook`: Webhook posts signed JSON to a URL. */
 export interface WebhookSettings {
   /** Previous secret: the one before, with which messages are signed too. */
-  previousSecret?: string | null;
+  previousSecret?: string | StoredSecret | null;
   /** Signing secret: `whsec_` and 24 to 64 random bytes in base64. */
-  secret?: string | null;
+  secret?: string | StoredSecret | null;
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** URL: where messages are posted, unless a target brings a URL of its own. */
@@ -3717,11 +3724,11 @@ export interface WebhookSettings {
 /** `whatsapp-360dialog`: WhatsApp, 360dialog sends WhatsApp messages through 360dialog. */
 export interface Whatsapp360dialogSettings {
   /** API key: the key of the number, from 360dialog's hub. */
-  apiKey?: string | null;
+  apiKey?: string | StoredSecret | null;
   /** Base URL: the address of 360dialog's API; `https://waba-v2.360dialog.io` by default. */
   baseUrl?: string | null;
   /** Callback secret: at least 16 letters and digits, which the provider's calls must know. */
-  callbackSecret?: string | null;
+  callbackSecret?: string | StoredSecret | null;
   /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */
   language?: string | null;
   /** Other languages: those that the template is approved in too; only with `template`. */
@@ -3739,11 +3746,11 @@ export interface Whatsapp360dialogSettings {
 /** `whatsapp-cloud`: WhatsApp, Meta Cloud API sends WhatsApp messages through Meta. */
 export interface WhatsappCloudSettings {
   /** Access token: the token of a system user that may send messages. */
-  accessToken?: string | null;
+  accessToken?: string | StoredSecret | null;
   /** API version: a version of Meta's API, written like `v23.0`; `v23.0` by default. */
   apiVersion?: string | null;
   /** App secret: the app's secret, with which Meta signs its calls. */
-  appSecret?: string | null;
+  appSecret?: string | StoredSecret | null;
   /** Base URL: the address of Meta's API; `https://graph.facebook.com` by default. */
   baseUrl?: string | null;
   /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */
@@ -3761,17 +3768,17 @@ export interface WhatsappCloudSettings {
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
   /** Verify token: what Meta must know when it asks whether the address is ours. */
-  verifyToken?: string | null;
+  verifyToken?: string | StoredSecret | null;
 }
 
 /** `whatsapp-infobip`: WhatsApp, Infobip sends WhatsApp messages through Infobip. */
 export interface WhatsappInfobipSettings {
   /** API key: a key that may send WhatsApp messages. */
-  apiKey?: string | null;
+  apiKey?: string | StoredSecret | null;
   /** Base URL: your own address, such as https://xyz123.api.infobip.com. */
   baseUrl: string;
   /** Callback secret: at least 16 letters and digits, which the provider's calls must know. */
-  callbackSecret?: string | null;
+  callbackSecret?: string | StoredSecret | null;
   /** From: the sending number, such as +442071234567. */
   from: string;
   /** Language: that of the approved template, such as `en`, `en_US` or `ar`; `en` by default; only with `template`. */

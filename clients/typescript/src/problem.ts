@@ -15,11 +15,14 @@ export class Problem extends Error {
     body: Record<string, unknown>,
   ) {
     const { code, title, detail } = body;
-    super(`${status} ${code ?? "unknown"}: ${detail ?? title ?? ""}`);
+    const errors: { pointer: string; code: string; detail: string }[] = Array.isArray(body.errors) ? body.errors : [];
+    // Where, unless it is the whole request: the detail names the field, and not which of many.
+    const at = errors[0]?.pointer ? ` at ${errors[0].pointer}` : "";
+    super(`${status} ${code ?? "unknown"}${at}: ${detail ?? title ?? ""}`);
     this.code = String(code ?? "unknown");
     this.title = String(title ?? "");
     this.detail = String(detail ?? "");
-    this.errors = Array.isArray(body.errors) ? body.errors : [];
+    this.errors = errors;
     this.requestId = typeof body.requestId === "string" ? body.requestId : null;
   }
 
@@ -31,7 +34,7 @@ export class Problem extends Error {
     } catch {
       // It is no JSON.
     }
-    return new Problem(status, { detail: text.slice(0, 200) });
+    return new Problem(status, { detail: `no answer of Punctual: ${text.slice(0, 200)}` });
   }
 }
 

@@ -18,6 +18,9 @@ export interface PostOptions {
   idempotencyKey?: string;
 }
 
+/** A body that is no JSON: text, or bytes such as a `Buffer`. */
+export type RawBody = string | ArrayBuffer | ArrayBufferView | globalThis.Blob;
+
 interface Request {
   query?: Record<string, unknown>;
   body?: unknown;
@@ -36,6 +39,13 @@ export class Transport {
   readonly #options: Required<Omit<ClientOptions, "key">> & { key: string | undefined };
 
   constructor(options: ClientOptions) {
+    // What no attempt could get past is said at once.
+    if (!/^https?:\/\/[^/?#]+[^?#]*$/.test(options.baseUrl)) {
+      throw new TypeError(`baseUrl is such as https://punctual.example.org; it is ${JSON.stringify(options.baseUrl)}`);
+    }
+    if (options.key !== undefined && !/^[\x21-\x7e]+$/.test(options.key)) {
+      throw new TypeError("key is one word of ASCII characters, as Punctual printed it");
+    }
     this.#options = {
       baseUrl: options.baseUrl.replace(/\/+$/, ""),
       key: options.key,
@@ -47,17 +57,26 @@ export class Transport {
   }
 
   protected async call<T>(method: string, path: string, request: Request = {}): Promise<T> {
-    const response = await this.#sent(method, path, request, "application/json");
-    const text = await response.text();
-    return (text === "" ? undefined : JSON.parse(text)) as T;
+    const text = await this.#sent(method, path, request, "application/json", (response) => response.text());
+    if (text === "") return undefined as T;
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      // Not Punctual, such as a proxy that asks people to sign in.
+      throw Problem.read(200, text);
+    }
   }
 
-  protected async raw(method: string, path: string, request: Request = {}): Promise<ArrayBuffer> {
-    return (await this.#sent(method, path, request, "*/*")).arrayBuffer();
+  protected raw(method: string, path: string, request: Request = {}): Promise<ArrayBuffer> {
+    return this.#sent(method, path, request, "*/*", (response) => response.arrayBuffer());
   }
 
-  protected segment(value: string | number): string {
-    return encodeURIComponent(String(value));
+  protected segment(name: string, value: string | number): string {
+    const text = String(value ?? "");
+    if (["", ".", ".."].includes(text)) {
+      throw new TypeError(`${name} is ${JSON.stringify(text)}, which would be another address; it takes an id or name`);
+    }
+    return encodeURIComponent(text);
   }
 
   /** The items of all pages; each page is asked for when it is reached. */
@@ -72,16 +91,23 @@ export class Transport {
     } while (cursor !== undefined);
   }
 
-  async #sent(method: string, path: string, request: Request, accept: string): Promise<Response> {
+  /** Tries until a whole answer is read; one that breaks off in its body is no answer. */
+  async #sent<T>(
+    method: string,
+    path: string,
+    request: Request,
+    accept: string,
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
     const { key, timeout, attempts, fetch, sleep } = this.#options;
     const headers: Record<string, string> = { accept };
     if (key !== undefined) headers["authorization"] = `Bearer ${key}`;
     // The same for all attempts: whichever arrives first takes effect, the others get its answer.
     if (method === "POST") headers["idempotency-key"] = request.idempotencyKey ?? crypto.randomUUID();
-    let body: string | undefined;
+    let body: BodyInit | undefined;
     if (request.body !== undefined) {
       headers["content-type"] = request.contentType ?? "application/json";
-      body = request.contentType === undefined ? JSON.stringify(request.body) : String(request.body);
+      body = request.contentType === undefined ? JSON.stringify(request.body) : (request.body as BodyInit);
     }
     const url = this.#url(path, request.query ?? {});
     for (let attempt = 1; ; attempt += 1) {
@@ -89,8 +115,13 @@ export class Transport {
       try {
         // A key goes to the server that it is meant for and nowhere else.
         const signal = AbortSignal.timeout(timeout);
-        const response = await fetch(url, { method, headers, body, signal, redirect: "error" });
-        if (response.ok) return response;
+        const response = await fetch(url, { method, headers, body, signal, redirect: "manual" });
+        if (response.ok) return await read(response);
+        const location = response.headers.get("location");
+        if (response.type === "opaqueredirect" || location !== null) {
+          const there = location ?? "another address";
+          throw new Problem(response.status, { detail: `redirects are not followed; baseUrl should lead to ${there}` });
+        }
         const problem = Problem.read(response.status, await response.text());
         if (!RETRIED.has(response.status) || attempt === attempts) throw problem;
         const asked = response.headers.get("retry-after");

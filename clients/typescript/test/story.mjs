@@ -31,7 +31,10 @@ async function story() {
   const plain = { list: "typescript", subject: "Once", body: "B" };
   assert.deepEqual(await client.createNotification(plain, once), await client.createNotification(plain, once));
 
-  const refused = (error) => error instanceof Problem && error.status === 422 && error.code === "missing_field" && error.errors[0].pointer === "/body";
+  const file = await client.createBlob(new Uint8Array([0x25, 0x50, 0, 0xff]), { contentType: "application/pdf" });
+  assert.deepEqual([file.size, file.contentType], [4, "application/pdf"]);
+
+  const refused = (error) => error instanceof Problem && error.status === 422 && error.code === "missing_field" && error.errors[0].pointer === "/body" && error.message.startsWith("422 missing_field at /body: ");
   await assert.rejects(client.createNotification({ list: "typescript", subject: "S" }), refused);
   await assert.rejects(client.getNotification(randomUUID()), (error) => error instanceof Problem && error.status === 404);
   const stranger = new Client({ baseUrl, key: "a-wrong-key" });
@@ -67,6 +70,44 @@ async function retries() {
   assert.equal(pauses.length, 0);
 }
 
+/** What no attempt could get past is refused at once, in words that say what is right. */
+async function mistakes() {
+  const pauses = [];
+  const sleep = async (milliseconds) => void pauses.push(milliseconds);
+  for (const wrong of ["127.0.0.1:8080", "ftp://127.0.0.1", "https://", "http://127.0.0.1/?a=b", ""]) {
+    assert.throws(() => new Client({ baseUrl: wrong, key, sleep }), /baseUrl is such as/);
+  }
+  for (const wrong of ["…", "a key", "key\n", ""]) {
+    assert.throws(() => new Client({ baseUrl, key: wrong, sleep }), /key is one word/);
+  }
+  const client = new Client({ baseUrl, key, sleep });
+  for (const wrong of ["", ".", "..", undefined]) await assert.rejects(client.getList(wrong), /^TypeError: name is "/);
+  const elsewhere = new Client({ baseUrl: `${baseUrl}/elsewhere`, key, sleep });
+  await assert.rejects(elsewhere.listWork(), (error) => error instanceof Problem && error.status === 404);
+  assert.deepEqual(pauses, [], "none of it was tried again");
+}
+
+/** A proxy that asks people to sign in, one that redirects, and an answer that breaks off. */
+async function strangers() {
+  const server = createServer((request, response) => {
+    if (request.url.startsWith("/page")) return void response.end("<html>");
+    if (request.url.startsWith("/moved")) return void response.writeHead(301, { location: "https://other.example/" }).end();
+    response.writeHead(200, { "content-length": "600" });
+    response.write("{", () => response.destroy());
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const pauses = [];
+  const sleep = async (milliseconds) => void pauses.push(milliseconds);
+  const at = (path) => new Client({ baseUrl: `http://127.0.0.1:${server.address().port}${path}`, key: "k", sleep });
+  await assert.rejects(at("/page").listWork(), /no answer of Punctual: <html>/);
+  await assert.rejects(at("/moved").listWork(), /should lead to https:\/\/other.example/);
+  assert.deepEqual(pauses, [], "it would be the same again");
+  await assert.rejects(at("/short").listWork(), Unreachable);
+  assert.equal(pauses.length, 4);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
+
 /** A changed byte, another secret and another time are refused. */
 async function webhooks() {
   const raw = Buffer.from("0123456789abcdef0123456789abcdef");
@@ -76,6 +117,7 @@ async function webhooks() {
   const signature = createHmac("sha256", raw).update(`msg_1.${at}.${body}`).digest("base64");
   const headers = { "webhook-id": "msg_1", "webhook-timestamp": String(at), "webhook-signature": `v1,AAAA v1,${signature}` };
   assert.deepEqual(await verifyWebhook(body, headers, secret), JSON.parse(body));
+  assert.deepEqual(await verifyWebhook(Buffer.from(body), headers, secret), JSON.parse(body));
   const other = `whsec_${Buffer.from("another").toString("base64")}`;
   await assert.rejects(verifyWebhook(`${body} `, headers, secret), InvalidWebhook);
   await assert.rejects(verifyWebhook(body, headers, other), InvalidWebhook);
@@ -85,5 +127,7 @@ async function webhooks() {
 
 await webhooks();
 await retries();
+await strangers();
+await mistakes();
 await story();
 console.log("the story of the TypeScript client ends here");

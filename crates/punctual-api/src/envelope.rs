@@ -107,10 +107,12 @@ pub async fn no_such_route(uri: Uri) -> Response {
     }
 }
 
-/// The same address without the slashes at its end. One that begins with two would lead to another host.
+/// The same address without the slashes at its end. One that begins with two would lead to another host, and browsers read a
+/// backslash as a slash.
 fn without_slash(uri: &Uri) -> Option<String> {
     let path = uri.path().trim_end_matches('/');
     let is_other = path.len() < uri.path().len() && path.starts_with('/') && !path.starts_with("//");
+    let is_other = is_other && !path.contains('\\');
     is_other.then(|| match uri.query() {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),

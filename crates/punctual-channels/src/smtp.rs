@@ -77,6 +77,11 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
             ],
         ),
         Setting::text("from", "From", "the sender, such as reminders@example.com").required(),
+        Setting::text(
+            "replyTo",
+            "Reply to",
+            "where answers go, if not to the sender and the message names no other",
+        ),
         Setting::text("username", "User name", "the account at the relay, with a password")
             .section(Section::SignIn),
         Setting::text("password", "Password", "the account's password").secret().section(Section::SignIn),
@@ -118,6 +123,7 @@ struct Settings {
     security: Security,
     credentials: Option<(String, Secret)>,
     from: Mailbox,
+    reply_to: Option<Mailbox>,
     hello: ClientId,
     trust: Trust,
     timeout: Duration,
@@ -156,13 +162,16 @@ impl SmtpAdapter {
         if credentials.is_some() && security == Security::None && !host.is_some_and(is_local) {
             reader.fault("tls", "out_of_range", "a password is sent over TLS only: set `tls` to `required`");
         }
-        let from = reader.text("from").and_then(|text| {
+        let mut mailbox = |name: &'static str| {
+            let text = reader.text(name)?;
             let mailbox = text.parse::<Mailbox>().ok().filter(|_| is_header_text(text));
             if mailbox.is_none() {
-                reader.fault("from", "address_invalid", "`from` is no mail address; write a@b.example");
+                let detail = format!("`{name}` is no mail address; write a@b.example");
+                reader.fault(name, "address_invalid", detail);
             }
             mailbox
-        });
+        };
+        let (from, reply_to) = (mailbox("from"), mailbox("replyTo"));
         let helo = reader.text("helo").filter(|name| {
             let is_full = is_full_name(name);
             if !is_full {
@@ -189,6 +198,7 @@ impl SmtpAdapter {
             security,
             credentials,
             from,
+            reply_to,
             timeout: Duration::from_secs(seconds),
         });
         reader.finish(read)
@@ -286,6 +296,7 @@ impl Adapter for SmtpAdapter {
                 settings.hello,
             ),
             from: settings.from,
+            reply_to: settings.reply_to,
             timeout: settings.timeout,
         }))
     }
@@ -308,6 +319,8 @@ pub(crate) fn parse_address(address: &str) -> Result<Address, String> {
 struct SmtpChannel {
     relay: Relay,
     from: Mailbox,
+    /// Where answers go unless the message says otherwise.
+    reply_to: Option<Mailbox>,
     timeout: Duration,
 }
 
@@ -341,8 +354,8 @@ impl SmtpChannel {
         let to =
             parse_address(&message.address).map_err(|error| refused(ReasonCode::AddressInvalid, error))?;
         let at = message.at;
-        let mail =
-            compose::compose(&self.from, to, message).map_err(|fault| refused(fault.reason, fault.detail))?;
+        let mail = compose::compose(&self.from, self.reply_to.as_ref(), to, message)
+            .map_err(|fault| refused(fault.reason, fault.detail))?;
         let dot_sent = AtomicBool::new(false);
         let sent = tokio::time::timeout(self.timeout, self.relay.send(&mail, at, &dot_sent)).await;
         let failure = match sent {

@@ -17,6 +17,9 @@ pub enum ApiError {
     /// The server said no and why; nothing was stored.
     #[error(transparent)]
     Refused(Box<Problem>),
+    /// No attempt could get past it, so that none was made: what is wrong with the address or an argument.
+    #[error("{0}")]
+    Unusable(String),
     /// Something else answered, such as a proxy.
     #[error("{url} answered {status} in a form that Punctual has not")]
     Strange { url: String, status: u16 },
@@ -89,6 +92,9 @@ impl Client {
 
     /// Repeats the request until there is an answer that another attempt would not change.
     async fn send(&self, call: &Call) -> Result<(StatusCode, Vec<u8>), ApiError> {
+        if let Some(fault) = self.fault().or_else(|| call.fault.clone()) {
+            return Err(ApiError::Unusable(fault));
+        }
         // The same for all attempts: whichever arrives first takes effect, the others get its answer.
         let key = (call.method == Method::POST).then(|| self.idempotency_key.clone().unwrap_or_else(new_key));
         let mut attempt = 1;
@@ -126,6 +132,19 @@ impl Client {
         Ok(Answer { status, retry_after, body: answer.bytes().await?.to_vec() })
     }
 
+    /// Why no request to this server can be made.
+    fn fault(&self) -> Option<String> {
+        let is_address = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        if !reqwest::Url::parse(&self.url).is_ok_and(|url| is_address(&url)) {
+            return Some(format!(
+                "the address of the server is such as `https://punctual.example.org`; it is `{}`",
+                self.url
+            ));
+        }
+        let is_word = !self.key.is_empty() && self.key.bytes().all(|byte| byte.is_ascii_graphic());
+        (!is_word).then(|| "the key is one word of ASCII characters, as Punctual printed it".to_owned())
+    }
+
     fn refusal(&self, answer: &Answer) -> ApiError {
         match serde_json::from_slice::<Problem>(&answer.body) {
             Ok(problem) => ApiError::Refused(Box::new(problem)),
@@ -157,15 +176,23 @@ pub(crate) struct Call {
     path: String,
     query: Vec<(String, String)>,
     body: Option<(String, Vec<u8>)>,
+    /// Why it cannot be sent.
+    fault: Option<String>,
 }
 
 impl Call {
     pub(crate) fn new(method: Method, path: &str) -> Self {
-        Self { method, path: path.to_owned(), query: Vec::new(), body: None }
+        Self { method, path: path.to_owned(), query: Vec::new(), body: None, fault: None }
     }
 
-    /// Goes on with a name of the caller's, which cannot leave its place.
-    pub(crate) fn part(mut self, name: &str) -> Self {
+    /// Goes on with a name of the caller's, which cannot leave its place. An empty one and steps would be another address, also
+    /// where they are escaped.
+    pub(crate) fn part(mut self, argument: &str, name: &str) -> Self {
+        if matches!(name, "" | "." | "..") {
+            self.fault = Some(format!(
+                "`{argument}` is {name:?}, which would be another address; it takes an id or name"
+            ));
+        }
         self.path.push_str(&segment(name));
         self
     }
@@ -230,8 +257,7 @@ fn segment(text: &str) -> String {
             other => out.push_str(&format!("%{other:02X}")),
         }
     }
-    // A library that tidies addresses would take these as a step.
-    if out.bytes().all(|byte| byte == b'.') { out.replace('.', "%2E") } else { out }
+    out
 }
 
 /// One for all, so that connections are kept. A key goes to the server that it is meant for and nowhere else: redirects are not followed.
@@ -270,9 +296,11 @@ mod tests {
 
     #[test]
     fn names_and_values_cannot_leave_their_place() {
-        let call = Call::new(Method::GET, "/lists/").part("a/b?c é").text("/x");
+        let call = Call::new(Method::GET, "/lists/").part("name", "a/b?c é").text("/x");
         assert_eq!(call.path, "/lists/a%2Fb%3Fc%20%C3%A9/x");
-        assert_eq!(Call::new(Method::GET, "/lists/").part("..").path, "/lists/%2E%2E");
+        assert_eq!(call.fault, None);
+        let away = Call::new(Method::GET, "/lists/").part("name", "..").text("/x");
+        assert!(away.fault.unwrap().starts_with("`name` is \"..\""));
         assert_eq!(call.queried(), "");
         let query =
             ListNotificationsQuery { status: Some("a&b=c".into()), limit: Some(3), ..Default::default() };

@@ -10,6 +10,7 @@ queries! {
     /// What `create_blob` may be asked for.
     CreateBlobQuery {
         "businessUnit" business_unit: Option<String>,
+        "contentType" content_type: Option<String>,
     }
     /// What `explain_decisions` may be asked for.
     ExplainDecisionsQuery {

@@ -18,7 +18,7 @@ macro_rules! operations {
                 $(content_type: &str, body: $raw,)?
             ) -> Result<$answer, crate::ApiError> {
                 let call = crate::client::Call::new(reqwest::Method::$method, $first);
-                $(let call = call.part($part).text($rest);)*
+                $(let call = call.part(stringify!($part), $part).text($rest);)*
                 $(let call = call.query::<$query>(query);)?
                 $(let call = call.json::<$body>(body);)?
                 $(let call = call.bytes::<$raw>(content_type, body);)?
@@ -38,7 +38,7 @@ macro_rules! pages {
             $(#[$doc])+
             pub fn $name(&self, $($part: &str,)* query: &$query) -> crate::Pages<$item> {
                 let call = crate::client::Call::new(reqwest::Method::GET, $first);
-                $(let call = call.part($part).text($rest);)*
+                $(let call = call.part(stringify!($part), $part).text($rest);)*
                 crate::Pages::of(self.clone(), call.query::<$query>(query))
             }
         )+}

@@ -264,6 +264,40 @@ mod documentation {
     const SOURCE: &str = include_str!("filters.rs");
     const REFERENCE: &str = include_str!("../../../docs/templates.md");
 
+    /// Whether the environment that authors get has a filter or test of this name.
+    fn exists(template: &str) -> bool {
+        let mut env = minijinja::Environment::empty();
+        super::install(&mut env);
+        let fault = env.render_str(template, ()).err();
+        !fault.is_some_and(|fault| {
+            matches!(fault.kind(), minijinja::ErrorKind::UnknownFilter | minijinja::ErrorKind::UnknownTest)
+        })
+    }
+
+    fn quoted(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`').skip(1).step_by(2)
+    }
+
+    #[test]
+    fn the_reference_has_no_filter_and_no_test_that_is_gone() {
+        let (_, part) = REFERENCE.split_once("## Filters").unwrap();
+        let cells = part.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+        let filters = cells.flat_map(|(names, _)| quoted_from(names)).collect::<Vec<_>>();
+        assert!(filters.len() > 30, "{filters:?}");
+        for name in filters {
+            assert!(exists(&format!("{{{{ 1|{name} }}}}")), "docs/templates.md has the filter `{name}`");
+        }
+        let (_, tests) = part.split_once("Tests after `is`:").unwrap();
+        for name in quoted(tests) {
+            assert!(exists(&format!("{{{{ 1 is {name} }}}}")), "docs/templates.md has the test `{name}`");
+        }
+    }
+
+    /// The names in a cell whose first backtick is cut off.
+    fn quoted_from(cell: &str) -> Vec<&str> {
+        cell.split('`').step_by(2).filter_map(|one| one.split('(').next()).collect()
+    }
+
     #[test]
     fn the_reference_has_every_filter_and_test() {
         let calls = ["add(env, \"", "add_filter(\"", "add_test(\""];

@@ -7,17 +7,28 @@ use std::fmt::Write;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The media type and the text for whoever sends these values of `Accept`. Whoever can read OpenMetrics says so by name;
-/// `*/*` and nothing at all get what every scraper reads.
+/// The media type and the text for whoever sends these values of `Accept`. Whoever can read OpenMetrics says so by name, and does
+/// not like the other better; `*/*` and nothing at all get what every scraper reads.
 pub fn answer<'a>(open_metrics: String, accept: impl IntoIterator<Item = &'a str>) -> (&'static str, String) {
-    let mut accepted = accept.into_iter().flat_map(|value| value.split(','));
-    let wants_open = accepted.any(|one| {
-        let mut parts = one.split(';').map(str::trim);
-        let is_it =
-            parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"));
-        is_it && !parts.any(|part| part == "q=0" || part == "q=0.0")
-    });
+    let accepted = accept.into_iter().flat_map(|value| value.split(',')).map(liked);
+    let (mut open, mut text) = (0.0_f32, 0.0_f32);
+    for (kind, weight) in accepted {
+        match kind.as_str() {
+            "application/openmetrics-text" => open = open.max(weight),
+            "text/plain" | "text/*" | "*/*" => text = text.max(weight),
+            _ => {}
+        }
+    }
+    let wants_open = open > 0.0 && open >= text;
     if wants_open { (OPEN_METRICS, open_metrics) } else { (PROMETHEUS, prometheus(&open_metrics)) }
+}
+
+/// A media type of `Accept` and how much it is liked, 1 unless its `q` says less.
+fn liked(one: &str) -> (String, f32) {
+    let mut parts = one.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    (kind, weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
 }
 
 /// The same samples. A counter is described under the name that its samples have, and types that Prometheus does not have
@@ -59,6 +70,31 @@ fn described<'l>(line: &'l str, word: &str) -> Option<(&'l str, &'l str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_format_is_the_one_that_is_liked_better() {
+        let is_open = |accept: &str| answer("# EOF\n".into(), [accept]).0 == OPEN_METRICS;
+        for accept in [
+            "application/openmetrics-text",
+            "Application/OpenMetrics-Text; version=1.0.0, */*",
+            // As Prometheus asks.
+            "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,\
+             text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+        ] {
+            assert!(is_open(accept), "{accept}");
+        }
+        for accept in [
+            "",
+            "*/*",
+            "text/plain",
+            "application/json",
+            "application/openmetrics-text;q=0",
+            "application/openmetrics-text; q=0.000, text/html",
+            "text/plain;version=0.0.4, application/openmetrics-text;q=0.1",
+        ] {
+            assert!(!is_open(accept), "{accept}");
+        }
+    }
 
     #[test]
     fn counters_are_described_by_the_name_of_their_samples() {

@@ -15,6 +15,9 @@ pub fn name_fault(text: &str, longest: usize, pointer: &dyn Fn() -> String) -> O
         ))
     } else if text.chars().any(char::is_control) {
         Some(FieldError::key_invalid(pointer(), "it has a control character"))
+    } else if matches!(text, "." | "..") {
+        // Every library that reads addresses takes these as a step, also when they are escaped: nothing could name it in a path.
+        Some(FieldError::key_invalid(pointer(), "`.` and `..` cannot be in an address"))
     } else {
         None
     }

@@ -9,9 +9,17 @@ use super::finish::SCHEMAS;
 /// The schemas whose `settings` are those of an adapter.
 const SENDING: [&str; 2] = ["ChannelRequest", "SubscriberRequest"];
 const TAKING: [&str; 1] = ["ConsumerRequest"];
+/// What an export has in place of a secret that was given itself.
+const STORED_SECRET: &str = "StoredSecret";
 
 /// Says which settings each adapter takes. What is none of them belongs to an adapter that somebody added.
 pub fn describe_settings(document: &mut Value) {
+    document["components"]["schemas"][STORED_SECRET] = json!({
+        "type": "object",
+        "description": "A secret that is stored and stays as it is: what reading and exporting show in its place.",
+        "properties": {"set": {"type": "boolean"}},
+        "required": ["set"],
+    });
     describe(document, &SENDING, &described(), "Settings");
     describe(document, &TAKING, &described_consumers(), "ConsumerSettings");
 }
@@ -56,6 +64,8 @@ fn settings(name: &str, about: &AboutAdapter) -> Value {
         "type": "object",
         "description": format!("`{name}`: {} {}.", about.title, about.purpose),
         "properties": properties,
+        // Schemas for editors choose by it.
+        "x-adapter": name,
     });
     if !required.is_empty() {
         schema["required"] = required.into();
@@ -83,7 +93,10 @@ fn property(setting: &Setting) -> Value {
     }
     schema["description"] = format!("{words}.").into();
     if setting.is_secret {
-        schema["writeOnly"] = true.into();
+        let stored = json!({ "$ref": format!("{SCHEMAS}{STORED_SECRET}") });
+        let words = schema["description"].take();
+        let choices = json!([{"type": "string"}, stored, {"type": "null"}]);
+        schema = json!({"anyOf": choices, "description": words, "writeOnly": true});
     }
     schema
 }

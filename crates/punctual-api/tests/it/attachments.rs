@@ -11,6 +11,7 @@ on_both! {
     a_file_goes_along_inline_or_after_an_upload;
     a_repeat_is_the_same_file_and_another_file_is_another_message;
     t09_names_types_sizes_and_headers_are_checked_before_anything_is_stored;
+    the_address_may_say_what_an_upload_is;
     t11_a_blob_is_used_by_its_unit_alone;
     a_message_keeps_its_files_until_it_is_sent;
     a_channel_that_cannot_send_files_is_refused_at_once;
@@ -120,6 +121,22 @@ async fn t09_names_types_sizes_and_headers_are_checked_before_anything_is_stored
     client.post("/api/v1/notifications", body).await.expect(201);
     assert_eq!(bed.notifications().await.len(), 2);
     bed.leaves_open("not sent here");
+}
+
+async fn the_address_may_say_what_an_upload_is(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    // What generated clients send whatever the file is.
+    let anything = [("content-type", "application/octet-stream")];
+    let upload = async |query: &str| {
+        client.send(Method::POST, &format!("/api/v1/blobs{query}"), &anything, "%PDF").await
+    };
+    let refused = upload("").await.refused(422, "attachment_invalid");
+    assert_eq!(refused["errors"][0]["pointer"], "/Content-Type");
+    assert!(refused["detail"].as_str().unwrap().contains("`contentType` in the address"), "{refused}");
+    let blob = upload("?contentType=application/pdf").await.expect(201);
+    assert_eq!(blob["contentType"], "application/pdf");
+    let refused = upload("?contentType=application/x-msdownload").await.refused(422, "attachment_invalid");
+    assert_eq!(refused["errors"][0]["pointer"], "/contentType");
 }
 
 async fn t11_a_blob_is_used_by_its_unit_alone(bed: TestBed) {

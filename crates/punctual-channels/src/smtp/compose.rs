@@ -34,7 +34,12 @@ impl ComposeFault {
 }
 
 /// The mail of one attempt; only its date differs from that of another one.
-pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<Message, ComposeFault> {
+pub(super) fn compose(
+    from: &Mailbox,
+    replies: Option<&Mailbox>,
+    to: Address,
+    message: Outgoing,
+) -> Result<Message, ComposeFault> {
     if !is_header_text(&message.subject) {
         return Err(ComposeFault::new(ReasonCode::SubjectInvalid, "the subject must be one line"));
     }
@@ -55,7 +60,7 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
             HeaderName::new_from_ascii(name).map_err(|_| refused("a header has no valid name".to_owned()))?;
         builder = builder.raw_header(HeaderValue::new(name, value));
     }
-    if let Some(mailbox) = reply_to(&message.envelope).map_err(refused)? {
+    if let Some(mailbox) = reply_to(&message.envelope).map_err(refused)?.or(replies.cloned()) {
         builder = builder.reply_to(mailbox);
     }
     if let Some(link) = &message.unsubscribe {

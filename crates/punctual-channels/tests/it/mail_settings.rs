@@ -52,6 +52,24 @@ async fn t09_headers_of_a_message_go_along_and_never_split() {
 }
 
 #[tokio::test]
+async fn answers_go_where_the_message_or_else_the_channel_says() {
+    let server = Server::start("plain").await;
+    let with = |reply_to: Option<&str>| Outgoing {
+        envelope: Envelope { reply_to: reply_to.map(str::to_owned), ..Envelope::default() },
+        ..mail("a@b.example")
+    };
+    let named = server.channel(json!({"replyTo": "The desk <desk@a.example>"}));
+    named.send(with(None)).await;
+    named.send(with(Some("ann@a.example"))).await;
+    server.channel(json!({})).send(with(None)).await;
+    let replies: Vec<_> = server.mails().iter().map(|mail| header(mail, "Reply-To")).collect();
+    assert_eq!(replies, [vec!["The desk <desk@a.example>"], vec!["ann@a.example"], vec![]]);
+    let settings = json!({"host": "relay.example", "from": "a@b.example", "replyTo": "nobody"});
+    let faults = SmtpAdapter::new(open_guard(), test_trust()).check(&settings);
+    assert_eq!((faults[0].pointer.as_str(), faults[0].code), ("/replyTo", "address_invalid"));
+}
+
+#[tokio::test]
 async fn a_relay_is_greeted_with_a_full_name() {
     let server = Server::start("plain").await;
     for (changes, expected) in [

@@ -41,7 +41,9 @@ pub fn schema_of(document: &Value, kind: DefinitionKind) -> Value {
     let mut definitions = BTreeMap::new();
     let mut schema = schemas[&name].clone();
     collect(&mut schema, schemas, &mut definitions);
+    let by_adapter = by_adapter(&schema, &definitions);
     if let Some(fields) = schema.as_object_mut() {
+        fields.extend(by_adapter);
         fields.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
         fields.insert("title".to_owned(), json!(kind.name()));
         if let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) {
@@ -52,6 +54,29 @@ pub fn schema_of(document: &Value, kind: DefinitionKind) -> Value {
         }
     }
     schema
+}
+
+/// `if`, `then` and `else` for a kind whose settings are those of an adapter: where it is one of ours they are exactly its own, so
+/// that an editor finds what is misspelt. Those of an adapter that somebody added stay open.
+fn by_adapter(schema: &Value, definitions: &BTreeMap<String, Value>) -> Map<String, Value> {
+    let choices = schema.pointer("/properties/settings/anyOf").and_then(Value::as_array);
+    choices.into_iter().flatten().rev().fold(Map::new(), |others, choice| {
+        let named = choice["$ref"].as_str().and_then(|at| definitions.get(at.strip_prefix("#/$defs/")?));
+        let Some(settings) = named else { return others };
+        let takes_none = settings.get("required").is_none();
+        let own = if takes_none { json!({"anyOf": [choice, {"type": "null"}]}) } else { choice.clone() };
+        let mut chain = Map::from_iter([
+            (
+                "if".to_owned(),
+                json!({"properties": {"adapter": {"const": settings["x-adapter"]}}, "required": ["adapter"]}),
+            ),
+            ("then".to_owned(), json!({"properties": {"settings": own}})),
+        ]);
+        if !others.is_empty() {
+            chain.insert("else".to_owned(), others.into());
+        }
+        chain
+    })
 }
 
 /// Turns references into those within the schema, and gathers what they lead to.

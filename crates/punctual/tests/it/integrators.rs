@@ -1,6 +1,7 @@
 //! What integrators use, against the shipped binary: the OpenAPI document with the tools of others, clients that others generate
 //! from it, and our own clients.
 
+mod rows;
 mod rust;
 mod schemathesis;
 
@@ -46,6 +47,16 @@ fn succeeds(command: &mut Command) -> String {
     text
 }
 
+/// The first program of a client's README in this language, for this server and key instead of its placeholders.
+fn readme(client: &Path, language: &str, server: &Server) -> String {
+    let text = std::fs::read_to_string(client.join("README.md")).unwrap();
+    let (_, program) = text.split_once(&format!("```{language}\n")).unwrap();
+    let (program, _) = program.split_once("```").unwrap();
+    let (address, key) = ("http://127.0.0.1:8080", "\"…\"");
+    assert!(program.contains(address) && program.contains(key), "{program}");
+    program.replace(address, &server.address).replace(key, &format!("\"{KEY}\""))
+}
+
 /// A sandbox in which the API moves the clock.
 fn sandbox(place: &Place) -> Server {
     place.start(&["--sandbox"])
@@ -77,6 +88,10 @@ fn our_python_client_tells_its_story() {
     let server = sandbox(&place);
     let client = root().join("clients/python");
     succeeds(python().arg(client.join("tests/story.py")).args([&server.address, KEY]));
+    let program = place.folder().join("readme.py");
+    std::fs::write(&program, readme(&client, "python", &server)).unwrap();
+    let said = succeeds(python().arg(program).env("PYTHONPATH", &client));
+    assert_eq!(said, "pending\nmissing_field /body\n");
     let cache = place.folder().join("mypy");
     succeeds(
         python().args(["-m", "mypy", "-p", "punctual_client", "--cache-dir"]).arg(cache).current_dir(client),
@@ -88,12 +103,19 @@ fn our_typescript_client_tells_its_story() {
     let place = Place::sqlite();
     let server = sandbox(&place);
     let client = root().join("clients/typescript");
-    let built = place.folder().join("typescript");
-    succeeds(
-        node(node_modules().join("typescript/bin/tsc")).arg("-p").arg(&client).arg("--outDir").arg(&built),
-    );
-    std::fs::copy(client.join("package.json"), built.join("package.json")).unwrap();
-    succeeds(node(client.join("test/story.mjs")).arg(built.join("index.js")).args([&server.address, KEY]));
+    // As npm installs it.
+    let package = place.folder().join("node_modules/punctual-client");
+    let tsc = || node(node_modules().join("typescript/bin/tsc"));
+    succeeds(tsc().arg("-p").arg(&client).arg("--outDir").arg(package.join("dist")));
+    std::fs::copy(client.join("package.json"), package.join("package.json")).unwrap();
+    let built = package.join("dist/index.js");
+    succeeds(node(client.join("test/story.mjs")).arg(built).args([&server.address, KEY]));
+
+    std::fs::write(place.folder().join("readme.mts"), readme(&client, "ts", &server)).unwrap();
+    let strict = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--lib", "ES2022,DOM"];
+    succeeds(tsc().args(strict).arg("readme.mts").current_dir(place.folder()));
+    let said = succeeds(node("readme.mjs").current_dir(place.folder()));
+    assert_eq!(said, "missing_field /body\n");
 }
 
 #[test]

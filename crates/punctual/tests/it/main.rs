@@ -13,6 +13,7 @@ mod doctor;
 mod first_minutes;
 mod integrators;
 mod links;
+mod log_file;
 mod object_store;
 mod operations;
 mod proxies;

@@ -69,18 +69,32 @@ impl Place {
         Self::listening(command)
     }
 
-    fn command(&self, more: &[&str]) -> Command {
-        let url = match &self.database {
+    fn url(&self) -> Option<&str> {
+        match &self.database {
             Database::Sqlite => None,
             Database::Postgres(database) => Some(database.url()),
-        };
-        self.command_on(url, more)
+        }
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        self.command_on(self.url(), more)
+    }
+
+    /// Starts `punctual demo`: a sandbox with samples of everything and a clock that flows.
+    pub fn start_demo(&self) -> Server {
+        let mut command = self.command_as("demo", self.url(), &[]);
+        command.stderr(Stdio::inherit());
+        Self::listening(command).expect("the server ended before it listened")
     }
 
     fn command_on(&self, database_url: Option<&str>, more: &[&str]) -> Command {
+        self.command_as("serve", database_url, more)
+    }
+
+    fn command_as(&self, subcommand: &str, database_url: Option<&str>, more: &[&str]) -> Command {
         let mut words = self.wrapper.iter().map(Into::into).chain([binary().into_os_string()]);
         let mut command = Command::new(words.next().unwrap());
-        command.args(words).args(["serve", "--listen", &self.listen]);
+        command.args(words).args([subcommand, "--listen", &self.listen]);
         command.args(["--admin-key", KEY, "--sweep-every", "1s"]);
         command.env("PUNCTUAL_LEASE", "3s");
         command.arg("--data-dir").arg(self.folder());

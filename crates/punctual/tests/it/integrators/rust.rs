@@ -111,6 +111,23 @@ async fn refusals(client: &Client, address: &str) {
     assert!(matches!(missing, ApiError::Refused(problem) if problem.code == Code::NotFound));
     let stranger = Client::new(address, "a-wrong-key").list_keys().await.unwrap_err();
     assert!(matches!(stranger, ApiError::Refused(problem) if problem.code == Code::AuthFailed));
+    // What no attempt could get past is refused before one is made.
+    let unusable = async |client: Client, name: &str| match client.get_list(name).await.unwrap_err() {
+        ApiError::Unusable(why) => why,
+        other => panic!("{other}"),
+    };
+    for wrong in ["127.0.0.1:8080", "ftp://127.0.0.1", "https://", ""] {
+        let why = unusable(Client::new(wrong, "k"), "ops").await;
+        assert!(why.contains("is such as `https://punctual.example.org`"), "{why}");
+    }
+    for wrong in ["…", "a key", "key\n", ""] {
+        let why = unusable(Client::new(address, wrong), "ops").await;
+        assert!(why.contains("one word of ASCII"), "{why}");
+    }
+    for wrong in ["", ".", ".."] {
+        let why = unusable(client.clone(), wrong).await;
+        assert!(why.starts_with(&format!("`name` is {wrong:?}")), "{why}");
+    }
     let nobody = Client::new("http://127.0.0.1:9", "k").attempts(2).first_pause(Duration::from_millis(1));
     assert!(matches!(nobody.get_attention().await.unwrap_err(), ApiError::Unreachable { .. }));
 }
