@@ -46,36 +46,44 @@ const FILTER: &str = concat!(
     "))
       AND ($13 IS NULL OR {contains $13 subject})
       AND ($14 IS NULL OR client = $14)
-      AND {reach $4 business_unit}
-     ORDER BY seq DESC LIMIT $3"
+      AND {reach $4 business_unit}"
 );
+const NEWEST: &str = " ORDER BY seq DESC LIMIT $3";
 
 const BY_ARRIVAL: Sql = sql!(
     "notifications.page", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", FILTER,
+    "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", FILTER, NEWEST,
 );
+// Pairs and not `=` on PostgreSQL: where it believes that a site or client has many rows it takes the order of arrival for as good
+// as their index, and would walk the table for one that has few or none.
 const OF_SITE: Sql = sql!(
     "notifications.page_of_site", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site} WHERE source_site = $7", FILTER,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site}
+     WHERE {sqlite source_site = $7}
+           {postgres source_site IS NOT NULL AND (source_site, seq) < ($7, $1) AND (source_site, seq) > ($7, $2)}", FILTER,
+    " ORDER BY {postgres source_site DESC, }seq DESC LIMIT $3",
 );
 const OF_CLIENT: Sql = sql!(
     "notifications.page_of_client", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_client} WHERE client = $14", FILTER,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_client}
+     WHERE {sqlite client = $14}
+           {postgres client IS NOT NULL AND (client, seq) < ($14, $1) AND (client, seq) > ($14, $2)}", FILTER,
+    " ORDER BY {postgres client DESC, }seq DESC LIMIT $3",
 );
 const PARKED: Sql = sql!(
     "notifications.page_parked", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_parked} WHERE status = 'parked'", FILTER,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_parked} WHERE status = 'parked'", FILTER, NEWEST,
 );
 // The condition of the index notifications_set_aside.
 const IS_SET_ASIDE: &str = "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded')";
 const SET_ASIDE: Sql = sql!(
     "notifications.page_set_aside", as NotificationRow,
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_set_aside} WHERE ", IS_SET_ASIDE,
-    " AND status = $5", FILTER,
+    " AND status = $5", FILTER, NEWEST,
 );
 const THESE: Sql = sql!(
     "notifications.page_these", as NotificationRow,
-    "SELECT {columns} FROM notifications WHERE id IN ({texts $15})", FILTER,
+    "SELECT {columns} FROM notifications WHERE id IN ({texts $15})", FILTER, NEWEST,
 );
 
 // What is live is either ready or claimed. In the order of their indexes, so that PostgreSQL, which may believe that much of the
@@ -91,7 +99,7 @@ const LIVE: Sql = sql!(
      WHERE seq {sqlite IN (}{postgres = ANY (ARRAY(}
          SELECT seq FROM (SELECT seq ", READY, "$15) AS ready
          UNION ALL SELECT seq FROM (SELECT seq ", CLAIMED, "$15) AS claimed){postgres )}",
-    FILTER,
+    FILTER, NEWEST,
 );
 const COUNT_LIVE: Sql = sql!(
     "notifications.count_live",
@@ -106,12 +114,16 @@ const COUNT_LIVE: Sql = sql!(
 const SITE_HORIZON: Sql = sql!(
     "notifications.page_of_site_horizon",
     "SELECT seq FROM notifications {sqlite INDEXED BY notifications_by_site}
-     WHERE source_site = $3 AND seq < $1 ORDER BY seq DESC LIMIT 1 OFFSET $2",
+     WHERE {sqlite source_site = $3 AND seq < $1 AND seq > $4}
+           {postgres source_site IS NOT NULL AND (source_site, seq) < ($3, $1) AND (source_site, seq) > ($3, $4)}
+     ORDER BY {postgres source_site DESC, }seq DESC LIMIT 1 OFFSET $2",
 );
 const CLIENT_HORIZON: Sql = sql!(
     "notifications.page_of_client_horizon",
     "SELECT seq FROM notifications {sqlite INDEXED BY notifications_by_client}
-     WHERE client = $3 AND seq < $1 ORDER BY seq DESC LIMIT 1 OFFSET $2",
+     WHERE {sqlite client = $3 AND seq < $1 AND seq > $4}
+           {postgres client IS NOT NULL AND (client, seq) < ($3, $1) AND (client, seq) > ($3, $4)}
+     ORDER BY {postgres client DESC, }seq DESC LIMIT 1 OFFSET $2",
 );
 const PARKED_HORIZON: Sql = sql!(
     "notifications.page_parked_horizon",
@@ -203,8 +215,8 @@ impl Walk {
             }
             Self::Parked => (&PARKED_HORIZON, args![before, BY_INDEX]),
             Self::SetAside => (&SET_ASIDE_HORIZON, args![before, BY_INDEX, filter.status]),
-            Self::Client => (&CLIENT_HORIZON, args![before, BY_INDEX, filter.client.clone()]),
-            Self::Site => (&SITE_HORIZON, args![before, BY_INDEX, filter.site.clone()]),
+            Self::Client => (&CLIENT_HORIZON, args![before, BY_INDEX, filter.client.clone(), i64::MIN]),
+            Self::Site => (&SITE_HORIZON, args![before, BY_INDEX, filter.site.clone(), i64::MIN]),
         };
         let row: Option<Seq> = conn.fetch_optional(sql, bound).await?;
         Ok(row.map(|row| row.seq))
