@@ -113,7 +113,7 @@ export interface ApiKeyCreated {
 /** One page of a list. */
 export interface ApiKeyPage {
   items: ApiKey[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -219,7 +219,7 @@ export interface AuditEntry {
 /** One page of a list. */
 export interface AuditEntryPage {
   items: AuditEntry[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -323,7 +323,7 @@ export interface BusinessUnit {
 /** One page of a list. */
 export interface BusinessUnitPage {
   items: BusinessUnit[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -408,14 +408,14 @@ export interface ChannelHealth {
 /** One page of a list. */
 export interface ChannelHealthPage {
   items: ChannelHealth[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
 /** One page of a list. */
 export interface ChannelPage {
   items: Channel[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -571,7 +571,7 @@ export interface ConsumerHealth {
 /** One page of a list. */
 export interface ConsumerPage {
   items: Consumer[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -893,7 +893,7 @@ export interface EventOutcomeBatch {
 /** One page of a list. */
 export interface EventPage {
   items: Event[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1125,7 +1125,7 @@ export interface Instance {
 /** One page of a list. */
 export interface InstancePage {
   items: Instance[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1210,7 +1210,7 @@ export interface List {
 /** One page of a list. */
 export interface ListPage {
   items: List[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1315,7 +1315,7 @@ export interface MessageChange {
 /** One page of a list. */
 export interface MessagePage {
   items: Message[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1558,7 +1558,7 @@ export interface NotificationContent {
 /** One page of a list. */
 export interface NotificationPage {
   items: Notification[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1631,7 +1631,7 @@ export interface Organisation {
 /** One page of a list. */
 export interface OrganisationPage {
   items: Organisation[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1661,7 +1661,7 @@ export interface OrphanedSubscription {
 /** One page of a list. */
 export interface OrphanedSubscriptionPage {
   items: OrphanedSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1695,7 +1695,7 @@ export interface OutboxEvent {
 /** One page of a list. */
 export interface OutboxEventPage {
   items: OutboxEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1750,7 +1750,7 @@ export interface Person {
 /** One page of a list. */
 export interface PersonPage {
   items: Person[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1813,7 +1813,7 @@ export interface PreferenceLink {
 /** One page of a list. */
 export interface PreferencePage {
   items: Preference[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -1987,7 +1987,7 @@ export interface Reconciliation {
 /** One page of a list. */
 export interface ReconciliationPage {
   items: Reconciliation[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2116,7 +2116,7 @@ export interface ReminderSettingChange {
 /** One page of a list. */
 export interface ReminderSettingPage {
   items: ReminderSetting[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2243,7 +2243,7 @@ export interface ReportSubscriptionChange {
 /** One page of a list. */
 export interface ReportSubscriptionPage {
   items: ReportSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2462,7 +2462,7 @@ export interface RolloutFigures {
 /** One page of a list. */
 export interface RolloutPage {
   items: Rollout[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2526,7 +2526,7 @@ export interface RuleChange {
 /** One page of a list. */
 export interface RulePage {
   items: Rule[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2690,7 +2690,7 @@ export interface RunSummary {
 /** One page of a list. */
 export interface RunSummaryPage {
   items: RunSummary[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2754,7 +2754,7 @@ export interface ScheduleChange {
 /** One page of a list. */
 export interface SchedulePage {
   items: Schedule[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2930,7 +2930,7 @@ export interface SiteEvent {
 /** One page of a list. */
 export interface SiteEventPage {
   items: SiteEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -2989,7 +2989,7 @@ export interface SiteNotificationStatus {
 /** One page of a list. */
 export interface SitePage {
   items: Site[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3152,7 +3152,7 @@ export interface SourceOutcomeBatch {
 /** One page of a list. */
 export interface SourcePage {
   items: Source[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3206,7 +3206,7 @@ export interface Subscriber {
 /** One page of a list. */
 export interface SubscriberPage {
   items: Subscriber[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3240,7 +3240,7 @@ export interface Suppression {
 /** One page of a list. */
 export interface SuppressionPage {
   items: Suppression[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3313,7 +3313,7 @@ export interface SurveyNps {
 /** One page of a list. */
 export interface SurveyPage {
   items: Survey[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3426,7 +3426,7 @@ export interface TaskChange {
 /** One page of a list. */
 export interface TaskPage {
   items: Task[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3450,7 +3450,7 @@ export interface Template {
 /** One page of a list. */
 export interface TemplatePage {
   items: Template[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3681,7 +3681,7 @@ export interface UserInvited {
 /** One page of a list. */
 export interface UserPage {
   items: User[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 
@@ -3865,7 +3865,7 @@ export interface WorkCounts {
 /** One page of a list. */
 export interface WorkPage {
   items: Work[];
-  /** Give it back as `cursor` for the next page; null on the last one. */
+  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
   nextCursor?: string | null;
 }
 

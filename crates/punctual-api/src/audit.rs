@@ -38,17 +38,14 @@ pub async fn list(
         action: query.action,
         subject: query.subject.map(|subject| AuditSubject { kind: subject.kind, id: subject.id }),
         after: query.page.cursor.as_deref().and_then(read_place),
-        limit: query.page.rows(),
+        limit: i64::from(query.page.limit),
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = audit::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let found = audit::stretch(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
-    let placed: Vec<(String, ListedEntry)> =
-        rows.into_iter().map(|row| (place(row.at, row.id), row)).collect();
-    let page = Page::cut_by_name(placed, query.page.limit, |(place, _)| place);
-    let items: Vec<AuditEntry> =
-        page.items.into_iter().map(|(_, row)| shape(row)).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let items: Vec<AuditEntry> = found.rows.into_iter().map(shape).collect::<Result<_, _>>()?;
+    let next = found.next.map(|(at, id)| place(at, id));
+    JsonResponse::ok(&Page::stretch_by_name(items, next.as_deref()))
 }
 
 fn shape(row: ListedEntry) -> Result<AuditEntry, StoreError> {

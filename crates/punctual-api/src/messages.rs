@@ -185,12 +185,12 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
         before: page.cursor,
-        limit: i64::from(page.limit) + 1,
+        limit: i64::from(page.limit),
         ..WorkFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
-    let page = Page::cut(rows, page.limit, |row| row.id);
+    let found = work::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let page = Page::stretch(found.rows, found.next);
     let ids = page.items.iter().filter_map(|row| path::id_of_key(&row.key)).collect();
     let contents = messages::by_ids(&mut reader.conn(), &caller.by.reach(), ids).await?;
     let mut contents: HashMap<String, MessageRow> =

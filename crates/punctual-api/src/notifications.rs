@@ -71,7 +71,7 @@ pub async fn list(
         ids: None,
         client: caller.only_client().map(str::to_owned),
         before: query.page.cursor,
-        limit: i64::from(query.page.limit) + 1,
+        limit: i64::from(query.page.limit),
     };
     let mut reader = app.engine.store.read_for_people().await?;
     if let Some(id) = query.work {
@@ -80,8 +80,8 @@ pub async fn list(
         let queued = work::queued(&mut reader.conn(), row.as_slice()).await?;
         filter.ids = Some(queued.into_values().flatten().collect());
     }
-    let rows = notifications::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
-    let page = Page::cut(rows, query.page.limit, |row| row.seq);
+    let found = notifications::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let page = Page::stretch(found.rows, found.next);
     let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
     let shaped: Vec<Notification> = page
         .items

@@ -147,13 +147,13 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
         before: page.cursor,
-        limit: i64::from(page.limit) + 1,
+        limit: i64::from(page.limit),
         ..WorkFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let found = work::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
-    let page = Page::cut(rows, page.limit, |row| row.id);
+    let page = Page::stretch(found.rows, found.next);
     let titles = crate::work::titles(&app, &caller, page.items.iter()).await?;
     let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
     let items: Vec<Schedule> = items.collect::<Result<_, _>>()?;

@@ -158,10 +158,9 @@ pub async fn list(
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows =
-        sources::page(&mut reader.conn(), &caller.by.reach(), &kind, &after, i64::from(page.limit) + 1)
-            .await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.source_id);
+    let limit = i64::from(page.limit);
+    let found = sources::stretch(&mut reader.conn(), &caller.by.reach(), &kind, &after, limit).await?;
+    let page = Page::stretch_by_name(found.rows, found.next.as_deref());
     let items: Vec<Source> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }

@@ -123,9 +123,9 @@ fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
 pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let limit = i64::from(page.limit) + 1;
-    let rows = outbox::page(&mut reader.conn(), page.cursor, &caller.by.reach(), limit).await?;
-    let page = Page::cut(rows, page.limit, |row| row.id);
+    let limit = i64::from(page.limit);
+    let found = outbox::stretch(&mut reader.conn(), page.cursor, &caller.by.reach(), limit).await?;
+    let page = Page::stretch(found.rows, found.next);
     let ids = page.items.iter().map(|row| row.id).collect();
     let mut deliveries: HashMap<i64, Vec<DeliveryRow>> = HashMap::new();
     for row in outbox::deliveries(&mut reader.conn(), ids).await? {

@@ -40,16 +40,13 @@ pub async fn list(
         reason: query.reason,
         q: query.q,
         after: (kind.to_owned(), address.to_owned()),
-        limit: i64::from(query.page.limit) + 1,
+        limit: i64::from(query.page.limit),
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = suppressions::page(&mut reader.conn(), &filter).await?;
-    let placed: Vec<(String, SuppressionRow)> =
-        rows.into_iter().map(|row| (format!("{}:{}", row.channel_type, row.address), row)).collect();
-    let page = Page::cut_by_name(placed, query.page.limit, |(place, _)| place);
-    let items: Vec<Suppression> =
-        page.items.into_iter().map(|(_, row)| shape(row)).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let found = suppressions::stretch(&mut reader.conn(), &filter).await?;
+    let items: Vec<Suppression> = found.rows.into_iter().map(shape).collect::<Result<_, _>>()?;
+    let next = found.next.map(|(kind, address)| format!("{kind}:{address}"));
+    JsonResponse::ok(&Page::stretch_by_name(items, next.as_deref()))
 }
 
 /// Look at an address

@@ -43,12 +43,12 @@ pub async fn list(
         due_from: query.from.map(|at| at.as_microsecond()),
         due_to: query.to.map(|at| at.as_microsecond()),
         before: query.page.cursor,
-        limit: i64::from(query.page.limit) + 1,
+        limit: i64::from(query.page.limit),
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let found = work::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
-    let page = Page::cut(rows, query.page.limit, |row| row.id);
+    let page = Page::stretch(found.rows, found.next);
     let titles = titles(&app, &caller, page.items.iter()).await?;
     let items = page.items.into_iter().zip(titles).map(|(row, title)| shape(row, title, None));
     let items: Vec<Work> = items.collect::<Result<_, _>>()?;

@@ -13,7 +13,7 @@ mod page;
 mod seals;
 mod warnings;
 
-pub use page::{AuditFilter, AuditSubject, ListedEntry, page};
+pub use page::{AuditFilter, AuditSubject, ListedEntry, page, stretch};
 pub use seals::{
     ChainRow, Link, SealRow, chain, entries_after, erase, insert_seals, last_id, lock_chain,
     lock_chain_if_free, move_chain, open_writers, remove_up_to, seals_after, unerased_of,

@@ -65,6 +65,7 @@ pub mod uploads;
 pub mod users;
 pub mod verify;
 pub mod wake;
+mod walk;
 pub mod work;
 
 pub use db::{
@@ -77,6 +78,7 @@ pub use named::{Named, Owned};
 pub use private::private_folder;
 pub use ready::After;
 pub use wake::{Stage, Wake};
+pub use walk::Stretch;
 
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,

@@ -1,5 +1,10 @@
 //! What benchmarks and trials do to a database from outside: a fresh one, settled, and gone afterwards.
 
+mod bare;
+mod fill;
+
+pub use bare::{BareRow, make_bare, write_bare};
+pub use fill::{fill_all, fill_outbox};
 use punctual_boxed::boxed;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 

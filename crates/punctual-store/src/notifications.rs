@@ -12,6 +12,7 @@ mod insert;
 mod kpis;
 mod moves;
 mod operate;
+mod page;
 mod purge;
 mod query;
 
@@ -40,9 +41,10 @@ pub use operate::{
     ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,
     rewrite, waiting_of_work, withdraw_by_work,
 };
+pub use page::{NotificationFilter, list, page};
 pub use purge::{PurgeSize, Purged, bury, purge, purge_size, purged_of_site, remove_buried, writers};
 pub(crate) use query::contains_pattern;
-pub use query::{NotificationFilter, by_id, by_ids, is_busy, list, of_site};
+pub use query::{by_id, by_ids, is_busy, of_site};
 pub use waiting::{Stuck, WAITS, is_stuck};
 
 /// A notification: what is read, what is claimed and what is inserted are the same row.
@@ -181,4 +183,4 @@ impl NotificationRow {
     }
 }
 
-crate::db::statements![; bisect, browse, claim, figures, insert, kpis, moves, operate, purge, query];
+crate::db::statements![; bisect, browse, claim, figures, insert, kpis, moves, operate, page, purge, query];

@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    walk::{IN_ORDER, Stretch, with_surplus},
+};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct EventRow {
@@ -127,12 +130,41 @@ pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) 
 const PAGE: Sql = sql!(
     "outbox_events.page", as EventRow,
     "SELECT {columns} FROM outbox_events
-     WHERE ($1 IS NULL OR id < $1) AND {reach $2 business_unit}
+     WHERE id < $1 AND id > $4 AND {reach $2 business_unit}
      ORDER BY id DESC
      LIMIT $3",
 );
+// The newest event that one page does not look at.
+const HORIZON: Sql = sql!(
+    "outbox_events.page_horizon",
+    "SELECT id FROM outbox_events WHERE id < $1 ORDER BY id DESC LIMIT 1 OFFSET $2",
+);
 
-/// Events, newest first.
+#[derive(Record)]
+struct Id {
+    id: i64,
+}
+
+/// Events within reach, newest first. For a caller of few it may be short, or empty, and still go on.
+#[boxed]
+pub async fn stretch(
+    conn: &mut Conn<'_>,
+    before: Option<i64>,
+    reach: &Reach,
+    limit: i64,
+) -> Result<Stretch<EventRow>> {
+    let before = before.unwrap_or(i64::MAX);
+    let horizon: Option<Id> = match reach.units() {
+        Some(_) => conn.fetch_optional(&HORIZON, args![before, IN_ORDER]).await?,
+        None => None,
+    };
+    let horizon = horizon.map(|row| row.id);
+    let bound = args![before, reach, with_surplus(limit), horizon.unwrap_or(i64::MIN)];
+    let rows = conn.fetch_all(&PAGE, bound).await?;
+    Ok(Stretch::cut(rows, limit, |row: &EventRow| row.id, horizon.map(|id| id.saturating_add(1))))
+}
+
+/// The events of the first page.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
@@ -140,7 +172,7 @@ pub async fn page(
     reach: &Reach,
     limit: i64,
 ) -> Result<Vec<EventRow>> {
-    conn.fetch_all(&PAGE, args![before, reach, limit]).await
+    Ok(stretch(conn, before, reach, limit).await?.rows)
 }
 
 const GET: Sql = sql!(
@@ -196,4 +228,4 @@ pub async fn deliveries(conn: &mut Conn<'_>, events: Vec<i64>) -> Result<Vec<Del
     conn.fetch_all(&DELIVERIES, args![events]).await
 }
 
-crate::db::statements![INSERT, INSERT_DELIVERIES, PAGE, GET, OF_INSTANCE, DELIVERIES];
+crate::db::statements![INSERT, INSERT_DELIVERIES, PAGE, HORIZON, GET, OF_INSTANCE, DELIVERIES];

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    walk::{IN_ORDER, Stretch, with_surplus},
+};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SourceRow {
@@ -140,8 +143,51 @@ const PAGE: Sql = sql!(
      WHERE source_type = $1 AND source_id > $2 AND NOT deleted AND {reach $4 business_unit}
      ORDER BY source_id LIMIT $3",
 );
+const PAGE_TO: Sql = sql!(
+    "sources.page_to", as SourceRow,
+    "SELECT {columns}
+     FROM sources
+     WHERE source_type = $1 AND source_id > $2 AND source_id <= $5 AND NOT deleted AND {reach $4 business_unit}
+     ORDER BY source_id LIMIT $3",
+);
+// The last source that one page looks at.
+const HORIZON: Sql = sql!(
+    "sources.page_horizon",
+    "SELECT source_id FROM sources WHERE source_type = $1 AND source_id > $2 ORDER BY source_id LIMIT 1 OFFSET $3",
+);
 
-/// The sources of one type, by id.
+#[derive(Record)]
+struct Horizon {
+    source_id: String,
+}
+
+/// The sources of one type within reach, by id. For a caller of few it may be short, or empty, and still go on.
+#[boxed]
+pub async fn stretch(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    source_type: &str,
+    after: &str,
+    limit: i64,
+) -> Result<Stretch<SourceRow, String>> {
+    let horizon: Option<Horizon> = match reach.units() {
+        Some(_) => conn.fetch_optional(&HORIZON, args![source_type, after, IN_ORDER - 1]).await?,
+        None => None,
+    };
+    let horizon = horizon.map(|row| row.source_id);
+    let mut bound = args![source_type, after, with_surplus(limit), reach];
+    let sql = match &horizon {
+        Some(last) => {
+            bound.extend(args![last]);
+            &PAGE_TO
+        }
+        None => &PAGE,
+    };
+    let rows = conn.fetch_all(sql, bound).await?;
+    Ok(Stretch::cut(rows, limit, |row: &SourceRow| row.source_id.clone(), horizon))
+}
+
+/// The sources of the first page.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
@@ -150,7 +196,7 @@ pub async fn page(
     after: &str,
     limit: i64,
 ) -> Result<Vec<SourceRow>> {
-    conn.fetch_all(&PAGE, args![source_type, after, limit, reach]).await
+    Ok(stretch(conn, reach, source_type, after, limit).await?.rows)
 }
 
 const AFTER: &str = "SELECT {columns} FROM sources
@@ -255,6 +301,8 @@ crate::db::statements![
     LOCK,
     GET,
     PAGE,
+    PAGE_TO,
+    HORIZON,
     WALK,
     LOOK,
     CHANGED,

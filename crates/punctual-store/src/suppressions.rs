@@ -9,6 +9,7 @@ use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
     facts,
     notifications::contains_pattern,
+    walk::{IN_ORDER, Stretch, with_surplus},
 };
 
 /// One address that gets nothing, in the spelling in which it is compared.
@@ -114,24 +115,60 @@ pub struct SuppressionFilter {
     pub limit: i64,
 }
 
-const PAGE: Sql = sql!(
-    "suppressions.page", as SuppressionRow,
-    "SELECT {columns} FROM suppressions
+const FROM: &str = "SELECT {columns} FROM suppressions
      WHERE (channel_type, address) > ($1, $2)
        AND ($3 IS NULL OR channel_type = $3) AND ($4 IS NULL OR reason = $4)
-       AND ($5 IS NULL OR {contains $5 address})
-     ORDER BY channel_type, address
-     LIMIT $6",
+       AND ($5 IS NULL OR {contains $5 address})";
+const IN_ORDER_OF_ADDRESS: &str = " ORDER BY channel_type, address LIMIT $6";
+const PAGE: Sql = sql!("suppressions.page", as SuppressionRow, FROM, IN_ORDER_OF_ADDRESS);
+const PAGE_TO: Sql = sql!(
+    "suppressions.page_to", as SuppressionRow,
+    FROM, " AND (channel_type, address) <= ($7, $8)", IN_ORDER_OF_ADDRESS,
+);
+// The last address that one page looks at.
+const HORIZON: Sql = sql!(
+    "suppressions.page_horizon", as Key,
+    "SELECT {columns} FROM suppressions WHERE (channel_type, address) > ($1, $2)
+     ORDER BY channel_type, address LIMIT 1 OFFSET $3",
 );
 
-/// The list in order of type and address.
+/// The list in order of type and address. Where a filter may leave out much it may be short, or empty, and still go on.
+#[boxed]
+pub async fn stretch(
+    conn: &mut Conn<'_>,
+    filter: &SuppressionFilter,
+) -> Result<Stretch<SuppressionRow, (String, String)>> {
+    let f = filter.clone();
+    let is_filtered = f.channel_type.is_some() || f.reason.is_some() || f.q.is_some();
+    let (after_type, after_address) = match f.channel_type.clone() {
+        // What comes before its type is left out at once.
+        Some(kind) if kind > f.after.0 => (kind, String::new()),
+        _ => f.after,
+    };
+    let horizon: Option<Key> = if is_filtered {
+        conn.fetch_optional(&HORIZON, args![&after_type, &after_address, IN_ORDER - 1]).await?
+    } else {
+        None
+    };
+    let pattern = f.q.map(|q| contains_pattern(&q.to_lowercase()));
+    let mut bound =
+        args![after_type, after_address, f.channel_type, f.reason, pattern, with_surplus(f.limit)];
+    let sql = match &horizon {
+        Some(last) => {
+            bound.extend(args![&last.channel_type, &last.address]);
+            &PAGE_TO
+        }
+        None => &PAGE,
+    };
+    let rows = conn.fetch_all(sql, bound).await?;
+    let place = |row: &SuppressionRow| (row.channel_type.clone(), row.address.clone());
+    Ok(Stretch::cut(rows, f.limit, place, horizon.map(|last| (last.channel_type, last.address))))
+}
+
+/// The rows of the first page.
 #[boxed]
 pub async fn page(conn: &mut Conn<'_>, filter: &SuppressionFilter) -> Result<Vec<SuppressionRow>> {
-    let f = filter.clone();
-    let pattern = f.q.map(|q| contains_pattern(&q.to_lowercase()));
-    let (after_type, after_address) = f.after;
-    let bound = args![after_type, after_address, f.channel_type, f.reason, pattern, f.limit];
-    conn.fetch_all(&PAGE, bound).await
+    Ok(stretch(conn, filter).await?.rows)
 }
 
 const DELETE: Sql =
@@ -191,4 +228,4 @@ pub async fn mark(conn: &mut Conn<'_>) -> Result<Option<String>> {
     facts::get(conn, MARK).await
 }
 
-crate::db::statements![PUT, ADD, GET, AMONG, PAGE, DELETE, KEYS, COUNT, CHANGED];
+crate::db::statements![PUT, ADD, GET, AMONG, PAGE, PAGE_TO, HORIZON, DELETE, KEYS, COUNT, CHANGED];

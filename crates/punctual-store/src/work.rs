@@ -5,6 +5,7 @@ mod claim;
 mod ensure;
 mod insert;
 mod operate;
+mod page;
 mod planned;
 mod query;
 mod queued;
@@ -24,10 +25,9 @@ pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_re
 pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
 };
+pub use page::{WorkFilter, list, page};
 pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, repeating, transfer};
-pub use query::{
-    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
-};
+pub use query::{Counts, by_id, by_key, by_keys, counts, is_busy, retries_of, retry_keys, troubled};
 
 pub(crate) use queued::forget_queued;
 pub use queued::{NAMED, QueuedRow, coordinates, keep_queued, queued};
@@ -91,4 +91,4 @@ pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
 }
 
-crate::db::statements![; browse, claim, ensure, insert, operate, planned, query, queued, traces];
+crate::db::statements![; browse, claim, ensure, insert, operate, page, planned, query, queued, traces];

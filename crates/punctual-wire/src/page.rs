@@ -14,7 +14,8 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Give it back as `cursor` for the next page; null on the last one.
+    /// Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page
+    /// may then be short, or empty, and still have a next one.
     pub next_cursor: Option<String>,
 }
 
@@ -48,6 +49,16 @@ impl<T> Page<T> {
         items.truncate(limit);
         let next_cursor = items.last().filter(|_| more).map(|last| encode_name_cursor(name(last)));
         Self { items, next_cursor }
+    }
+
+    /// A page of a list that is walked in stretches: it may be short, or empty, and still go on.
+    pub fn stretch(items: Vec<T>, next: Option<i64>) -> Self {
+        Self { items, next_cursor: next.map(encode_cursor) }
+    }
+
+    /// The same for a list in order of name.
+    pub fn stretch_by_name(items: Vec<T>, next: Option<&str>) -> Self {
+        Self { items, next_cursor: next.map(encode_name_cursor) }
     }
 
     /// A page that is the whole list.

@@ -3,15 +3,23 @@
 //! Each measurement uses a database of its own and the code of `serve`. With `--json` it prints the lines of the
 //! comparison harness, so that Punctual is in one table with other queues.
 
+mod arrays;
 mod deliver;
 mod drain;
 mod http;
 mod ingest;
+mod kpis;
+mod lists;
+mod nodes;
 mod punctuality;
+mod purge;
 mod reminders;
+mod server;
 mod site;
 mod smtp;
+mod soak;
 mod surveys;
+mod webhook;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -33,8 +41,11 @@ pub struct BenchArgs {
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", global = true)]
     database_url: Option<String>,
     /// How many rows.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, alias = "rows")]
     jobs: Option<usize>,
+    /// How long a soak lasts.
+    #[arg(long, global = true, default_value_t = 2)]
+    minutes: u64,
     /// One JSON line instead of text.
     #[arg(long, global = true)]
     json: bool,
@@ -52,10 +63,24 @@ enum What {
     Punctuality,
     /// The drain of 20,000 due rows, alone and with 1,000,000 future rows in the table.
     Backlog,
-    /// A long drain on PostgreSQL, alone and while somebody holds a snapshot of the database.
+    /// A long drain, deliveries and requests on PostgreSQL, alone and while somebody holds a snapshot of the database.
     Snapshot,
     /// Notifications posted one a request over 64 connections, durable before the answer.
     Http,
+    /// Notifications posted in arrays of 1,000 over two connections, durable before the answer.
+    Arrays,
+    /// Every list of the API with every filter, beside tables of so many rows: the slowest.
+    Lists,
+    /// Old notifications removed beside intake: rows a second, and what intake feels of it.
+    Purge,
+    /// The figures of the outbox while messages are delivered.
+    Kpis,
+    /// One, two and four nodes on one PostgreSQL: processor time for each message.
+    Nodes,
+    /// Due messages signed, posted to a receiver in this process over kept-open connections, and settled.
+    Webhook,
+    /// Intake, delivery and purge for some minutes: the rate at the end and at the beginning, and memory.
+    Soak,
     /// Sources reported, 500 a transaction, under 5 settings of 3 offsets: rows ensured; then a look at all of them, unchanged.
     Reminders,
     /// Notifications forwarded by one site agent and stored by central, durable at both ends.
@@ -77,13 +102,20 @@ pub async fn run(args: BenchArgs) -> Result<()> {
     let jobs = |default| args.jobs.unwrap_or(default);
     let bench = Bench::new(args.database_url.clone())?;
     let measured = match args.what {
-        What::Ingest => vec![ingest::measure(&bench, jobs(100_000)).await?],
+        What::Ingest => ingest::measure(&bench, jobs(100_000)).await?,
         What::Drain => vec![drain::measure(&bench, jobs(100_000)).await?],
         What::Deliver => vec![deliver::measure(&bench, jobs(100_000)).await?],
         What::Punctuality => vec![punctuality::measure(&bench, jobs(2_000)).await?],
         What::Backlog => drain::measure_backlog(&bench, jobs(20_000)).await?,
         What::Snapshot => drain::measure_snapshot(&bench, jobs(600_000)).await?,
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
+        What::Arrays => vec![arrays::measure(&bench, jobs(200_000)).await?],
+        What::Lists => lists::measure(&bench, jobs(1_000_000)).await?,
+        What::Purge => vec![purge::measure(&bench, jobs(200_000)).await?],
+        What::Kpis => vec![kpis::measure(&bench, jobs(100_000)).await?],
+        What::Nodes => nodes::measure(&bench, jobs(50_000)).await?,
+        What::Webhook => vec![webhook::measure(&bench, jobs(50_000)).await?],
+        What::Soak => vec![soak::measure(&bench, args.minutes).await?],
         What::Reminders => reminders::measure(&bench, jobs(100_000)).await?,
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
         What::Smtp => smtp::measure(&bench, jobs(20_000)).await?,
@@ -92,14 +124,18 @@ pub async fn run(args: BenchArgs) -> Result<()> {
     for one in &measured {
         one.print(&bench, args.json);
     }
-    if let ([alone, beside @ ..], What::Backlog | What::Snapshot, false) =
-        (measured.as_slice(), args.what, args.json)
-    {
-        for one in beside {
-            if let Some((with, alone)) = one.per_second().zip(alone.per_second()) {
-                println!("{} / alone: {:.2}", one.test, with / alone);
-            }
+    let compared = |one: &Measured, beside: &Measured| {
+        if let Some((with, alone)) = one.per_second().zip(beside.per_second()) {
+            println!("{} / {}: {:.2}", one.test, beside.test, with / alone);
         }
+    };
+    match (args.what, measured.as_slice()) {
+        _ if args.json => {}
+        (What::Ingest | What::Backlog, [alone, beside @ ..]) => {
+            beside.iter().for_each(|one| compared(one, alone))
+        }
+        (What::Snapshot, pairs) => pairs.chunks_exact(2).for_each(|pair| compared(&pair[1], &pair[0])),
+        _ => {}
     }
     Ok(())
 }
@@ -143,7 +179,17 @@ impl Bench {
         &self,
         name: &str,
         listeners: Listeners,
-        mut adapters: Vec<Arc<dyn Adapter>>,
+        adapters: Vec<Arc<dyn Adapter>>,
+    ) -> Result<Rig> {
+        self.rig_of(name, listeners, adapters, config("bench")).await
+    }
+
+    async fn rig_of(
+        &self,
+        name: &str,
+        listeners: Listeners,
+        adapters: Vec<Arc<dyn Adapter>>,
+        config: EngineConfig,
     ) -> Result<Rig> {
         let number = self.clock.now().as_microsecond();
         let (url, file) = match self.url.strip_prefix("sqlite:") {
@@ -165,22 +211,42 @@ impl Bench {
         if let Ok(mut kept) = self.settings.lock() {
             *kept = settings;
         }
+        let engine = self.engine(store, listeners, adapters, config)?;
+        Ok(Rig { engine, url, database, file })
+    }
+
+    /// Another node on the database of a rig.
+    async fn engine_on(&self, url: &str, node: &str) -> Result<Engine> {
+        let store = Store::open(StoreOptions::new(url), self.clock.now()).await?;
+        self.engine(store, Listeners::default(), Vec::new(), config(node))
+    }
+
+    fn engine(
+        &self,
+        store: Store,
+        listeners: Listeners,
+        mut adapters: Vec<Arc<dyn Adapter>>,
+        config: EngineConfig,
+    ) -> Result<Engine> {
         adapters.push(Arc::new(MemoryAdapter::new(Captured::new())));
-        let engine = Engine::new(Setup {
+        Ok(Engine::new(Setup {
             store,
             blobs: Blobs::in_memory(),
             clock: self.clock.clone(),
             random: Arc::new(SystemRandom),
-            config: EngineConfig { node: "bench".into(), ..EngineConfig::default() },
+            config,
             workflows: punctual_workflows::all(),
             adapters,
             consumer_adapters: Vec::new(),
             capture: None,
             listeners,
             vault: Arc::new(crate::master_key::for_this_run()?),
-        })?;
-        Ok(Rig { engine, url, database, file })
+        })?)
     }
+}
+
+fn config(node: &str) -> EngineConfig {
+    EngineConfig { node: node.into(), ..EngineConfig::default() }
 }
 
 impl Rig {

@@ -230,11 +230,10 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
         }
         None => {
             let after = query.cursor.unwrap_or_default();
-            let limit = i64::from(query.limit) + 1;
-            let rows =
-                subjects::page(&mut reader.conn(), &caller.by.reach(), subject_type.as_str(), &after, limit)
-                    .await?;
-            Page::cut_by_name(rows, query.limit, |row: &SubjectRow| &row.id)
+            let (kind, limit) = (subject_type.as_str(), i64::from(query.limit));
+            let found =
+                subjects::stretch(&mut reader.conn(), &caller.by.reach(), kind, &after, limit).await?;
+            Page::stretch_by_name(found.rows, found.next.as_deref())
         }
     };
     let seen = page.items;

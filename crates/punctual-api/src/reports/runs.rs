@@ -8,7 +8,7 @@ use axum::{
 use jiff::Timestamp;
 use punctual_store::{
     StoreError, rollouts,
-    work::{self, WorkFilter, WorkRow, instant},
+    work::{self, WorkRow, instant},
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -78,12 +78,12 @@ pub async fn list(
     let (status, page) =
         parameters.read(|fields| (fields.optional_name("status"), PageQuery::read(fields)))?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let limit = i64::from(page.limit) + 1;
-    let rows =
+    let limit = i64::from(page.limit);
+    let found =
         runs::of(&mut reader.conn(), &caller.by.reach(), &subscription.guid, status, page.cursor, limit)
             .await?;
     drop(reader);
-    summaries(&app, &caller, rows, page).await
+    summaries(&app, &caller, Page::stretch(found.rows, found.next)).await
 }
 
 /// The latest runs of a subscription
@@ -121,7 +121,7 @@ pub async fn failed_of(
     )
     .await?;
     drop(reader);
-    summaries(&app, &caller, rows, page).await
+    summaries(&app, &caller, Page::cut(rows, page.limit, |row| row.id)).await
 }
 
 /// The failed queue over all subscriptions
@@ -133,7 +133,7 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let limit = i64::from(page.limit) + 1;
     let rows = work::troubled(&mut reader.conn(), &caller.by.reach(), KIND, None, page.cursor, limit).await?;
     drop(reader);
-    summaries(&app, &caller, rows, page).await
+    summaries(&app, &caller, Page::cut(rows, page.limit, |row| row.id)).await
 }
 
 /// The latest runs over all subscriptions
@@ -141,16 +141,11 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     params(PageQuery), responses((status = 200, body = Page<RunSummary>)))]
 pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
-    let filter = WorkFilter {
-        kind: Some(KIND.to_owned()),
-        before: page.cursor,
-        limit: i64::from(page.limit) + 1,
-        ..WorkFilter::default()
-    };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let limit = i64::from(page.limit);
+    let found = runs::of_all(&mut reader.conn(), &caller.by.reach(), page.cursor, limit).await?;
     drop(reader);
-    summaries(&app, &caller, rows, page).await
+    summaries(&app, &caller, Page::stretch(found.rows, found.next)).await
 }
 
 /// Look at a run
@@ -265,8 +260,7 @@ async fn found(
     Ok((view, ownership))
 }
 
-async fn summaries(app: &App, caller: &Principal, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
-    let page = Page::cut(rows, page.limit, |row| row.id);
+async fn summaries(app: &App, caller: &Principal, page: Page<WorkRow>) -> Answer {
     let items = shape_all(app, caller, page.items).await?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }

@@ -37,11 +37,11 @@ pub async fn list(
         trigger: query.trigger_id,
         customer_ref: query.customer_ref,
         before: query.page.cursor,
-        limit: i64::from(query.page.limit) + 1,
+        limit: i64::from(query.page.limit),
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = survey_instances::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
-    let page = Page::cut(rows, query.page.limit, |row| row.id);
+    let found = survey_instances::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;
+    let page = Page::stretch(found.rows, found.next);
     let mut logs = path::delivery_logs(&mut reader.conn(), &caller.by.reach(), &page.items).await?;
     let items: Vec<Instance> = page
         .items

@@ -13,7 +13,10 @@ use punctual_model::{
     AuditAction, reason,
     table::{Cell, Column, Kind, Table},
 };
-use punctual_store::audit::{self, AuditFilter, AuditSubject, ListedEntry};
+use punctual_store::{
+    Stretch,
+    audit::{self, AuditFilter, AuditSubject, ListedEntry},
+};
 use punctual_wire::audit::{SubjectName, place, read_place};
 
 use crate::{
@@ -108,26 +111,32 @@ fn read(visit: &Visit, fields: &Fields) -> (Asked, AuditFilter) {
         action: action.and_then(Result::ok).map(|action| action.as_str().to_owned()),
         subject,
         after: read_place(fields.text("after")),
-        limit: ROWS + 1,
+        limit: ROWS,
     };
     (asked, filter)
 }
 
 /// What may be shown; nothing while a filter cannot be read, so that nobody takes everything for what they asked for.
-async fn found(app: &App, visit: &Visit, filter: &AuditFilter) -> Result<Vec<ListedEntry>, Refusal> {
+async fn found(
+    app: &App,
+    visit: &Visit,
+    filter: &AuditFilter,
+) -> Result<Stretch<ListedEntry, (i64, i64)>, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
-    Ok(audit::page(&mut reader.conn(), &visit.viewer.by.reach(), filter).await?)
+    Ok(audit::stretch(&mut reader.conn(), &visit.viewer.by.reach(), filter).await?)
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let (asked, filter) = read(&visit, &fields);
-    let mut rows = if asked.fault.is_some() { Vec::new() } else { found(&app, &visit, &filter).await? };
-    let more = rows.len() > ROWS as usize;
-    rows.truncate(ROWS as usize);
+    let Stretch { rows, next } = if asked.fault.is_some() {
+        Stretch { rows: Vec::new(), next: None }
+    } else {
+        found(&app, &visit, &filter).await?
+    };
     let pairs = FILTERS.map(|name| (name, fields.text(name)));
-    let next = rows.last().filter(|_| more).map(|last| {
-        let after = place(last.at, last.id);
+    let next = next.map(|(at, id)| {
+        let after = place(at, id);
         format!("/audit{}", links::query(pairs.into_iter().chain([("after", after.as_str())])))
     });
     let now = Visit::now(&app);
@@ -191,11 +200,10 @@ async fn csv(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let mut table = Table::new(columns.map(|(name, kind)| Column::new(name, kind)).into());
     filter.limit = READ_AT_ONCE;
     while asked.fault.is_none() && table.rows.len() < EXPORTED {
-        let rows = found(&app, &visit, &filter).await?;
-        let is_last = rows.len() < READ_AT_ONCE as usize;
-        filter.after = rows.last().map(|last| (last.at, last.id));
-        table.rows.extend(rows.into_iter().map(cells));
-        if is_last {
+        let found = found(&app, &visit, &filter).await?;
+        table.rows.extend(found.rows.into_iter().map(cells));
+        filter.after = found.next;
+        if filter.after.is_none() {
             break;
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     words::{self, Pill, counted},
 };
 
-const ROWS: usize = 50;
+const ROWS: i64 = 50;
 /// Rows of work on the page of one source.
 const WORK_SHOWN: i64 = 100;
 
@@ -61,23 +61,15 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let types = sources::types(&mut reader.conn(), &visit.viewer.by.reach()).await?;
     let asked = fields.text("type");
     let kind = types.iter().find(|kind| *kind == asked).or(types.first()).cloned().unwrap_or_default();
-    let mut rows = sources::page(
-        &mut reader.conn(),
-        &visit.viewer.by.reach(),
-        &kind,
-        fields.text("after"),
-        ROWS as i64 + 1,
-    )
-    .await?;
+    let (reach, after) = (visit.viewer.by.reach(), fields.text("after"));
+    let found = sources::stretch(&mut reader.conn(), &reach, &kind, after, ROWS).await?;
     drop(reader);
-    let more = rows.len() > ROWS;
-    rows.truncate(ROWS);
-    let next = rows.last().filter(|_| more).map(|last| {
-        format!("/sources{}", links::query([("type", kind.as_str()), ("after", last.source_id.as_str())]))
-    });
+    let next = found
+        .next
+        .map(|next| format!("/sources{}", links::query([("type", kind.as_str()), ("after", next.as_str())])));
     page(&SourcesPage {
         frame: visit.frame(&app, "Sources", "/sources").await?,
-        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        rows: found.rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
         types: types.into_iter().map(|kind| (kind.clone(), of_type(&kind))).collect(),
         kind,
         next,

@@ -23,7 +23,7 @@ use crate::{
     words::{Pill, counted, grouped},
 };
 
-const ROWS: usize = 50;
+const ROWS: i64 = 50;
 /// Counting stops here.
 const COUNTED: i64 = 100_000;
 /// The types that people are reached over; others can be added through the API.
@@ -81,16 +81,15 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
         reason: given("reason").filter(|reason| SuppressionReason::parse(reason).is_some()),
         q: given("q"),
         after: (after.0.to_owned(), after.1.to_owned()),
-        limit: ROWS as i64 + 1,
+        limit: ROWS,
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let mut rows = suppressions::page(&mut reader.conn(), &filter).await?;
+    let found = suppressions::stretch(&mut reader.conn(), &filter).await?;
     let count = suppressions::count(&mut reader.conn(), COUNTED).await?;
     drop(reader);
-    let more = rows.len() > ROWS;
-    rows.truncate(ROWS);
-    let next = rows.last().filter(|_| more).map(|last| {
-        let place = format!("{}:{}", last.channel_type, last.address);
+    let rows = found.rows;
+    let next = found.next.map(|(kind, address)| {
+        let place = format!("{kind}:{address}");
         let pairs = ["q", "type", "reason"].map(|name| (name, fields.text(name)));
         format!("/suppressions{}", links::query(pairs.into_iter().chain([("after", place.as_str())])))
     });

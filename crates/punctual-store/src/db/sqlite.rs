@@ -46,7 +46,7 @@ const FOR_ENGINE: usize = 3;
 const FOR_PEOPLE: usize = 4;
 const FOR_PROBES: usize = 1;
 /// More than there are statements, so that none is ever prepared twice.
-const STATEMENTS_KEPT: usize = 256;
+const STATEMENTS_KEPT: usize = 1_024;
 const BUSY_FOR_AT_MOST: Duration = Duration::from_secs(10);
 /// Checkpoints run on a connection of their own, so that no commit pays for one.
 const SETTINGS: &str = "PRAGMA journal_mode = WAL;

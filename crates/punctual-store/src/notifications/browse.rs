@@ -139,10 +139,14 @@ const BY_ARRIVAL: Sql = sql!(
     "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", BY_SEQ, FILTER,
     " ORDER BY seq DESC LIMIT $14",
 );
+// Pairs and not `=` on PostgreSQL: where it believes that a site has many rows it takes the order of arrival for as good as the
+// index by site, and would walk the table for one that has few or none.
 const BY_SITE: Sql = sql!(
     "notifications.browse_site", as ListedNotification,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site} WHERE source_site = $7",
-    BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site}
+     WHERE {sqlite source_site = $7}
+           {postgres source_site IS NOT NULL AND (source_site, seq) < ($7, $2) AND (source_site, seq) > ($7, $4)}",
+    BY_SEQ, FILTER, " ORDER BY {postgres source_site DESC, }seq DESC LIMIT $14",
 );
 const PARKED: Sql = sql!(
     "notifications.browse_parked", as ListedNotification,

@@ -1,21 +1,17 @@
 //! Retention: terminal rows older than their window go, in small batches, and leave a tombstone.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, SetRow, boxed};
+use punctual_boxed::{Record, boxed};
 
 use crate::{
-    db::{Conn, Result, Sql, args, sql, with_rows},
+    db::{Conn, Result, Sql, args, sql},
     survey_attempts, uploads, work,
 };
 
-#[derive(Record, SetRow)]
+#[derive(Record)]
 struct Doomed {
-    #[column(skip)]
     seq: i64,
     id: String,
-    digest: String,
-    status: String,
-    source_site: Option<String>,
 }
 
 /// How many rows one batch removed.
@@ -24,32 +20,38 @@ pub struct Purged {
     pub notifications: usize,
 }
 
-// Relies on notifications_finished. The lock makes an operator's retry and a purge of one row take turns.
+// Which rows may go.
+const IS_OVER: &str = "finished_at IS NOT NULL AND finished_at < $1
+       AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL";
+// Relies on notifications_finished. Nothing is locked: one that is retried before it is removed stays, and its tombstone goes.
 const DOOMED: Sql = sql!(
     "notifications.doomed", as Doomed,
-    "SELECT {columns} FROM notifications
-     WHERE finished_at IS NOT NULL AND finished_at < $1
-       AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL
-     ORDER BY finished_at
-     LIMIT $2 {postgres FOR UPDATE SKIP LOCKED}",
+    "SELECT {columns} FROM notifications WHERE ", IS_OVER, " ORDER BY finished_at LIMIT $2",
 );
+// What a tombstone has stands in the row; it does not travel.
 const BURY: Sql = sql!(
-    "tombstones.bury", each Doomed, after 1,
-    "INSERT INTO tombstones ({names}, purged_at) {values {*}, $1}
-     ON CONFLICT (id) DO UPDATE SET status = EXCLUDED.status, purged_at = EXCLUDED.purged_at",
+    "tombstones.bury",
+    "INSERT INTO tombstones (id, digest, status, source_site, purged_at)
+     SELECT id, digest, status, source_site, $3 FROM notifications
+     WHERE seq {sqlite IN (SELECT value FROM json_each($2))}{postgres = ANY($2)} AND ",
+    IS_OVER,
+    " ON CONFLICT (id) DO UPDATE SET status = EXCLUDED.status, purged_at = EXCLUDED.purged_at",
 );
-// One that was retried has no end any more.
+// One that was retried has no end any more, or another one.
 const UNBURY: Sql = sql!(
     "tombstones.unbury",
     "DELETE FROM tombstones WHERE id IN (
-         SELECT id FROM notifications WHERE seq IN ({ints $1}) AND (status = 'pending' OR status = 'retrying'))",
+         SELECT id FROM notifications
+         WHERE seq {sqlite IN (SELECT value FROM json_each($2))}{postgres = ANY($2)} AND NOT (",
+    IS_OVER,
+    "))",
 );
+// The lock makes an operator's retry and the removal of one row take turns.
 const STILL_DOOMED: Sql = sql!(
     "notifications.still_doomed", as Doomed,
     "SELECT {columns} FROM notifications
-     WHERE seq IN ({ints $2}) AND finished_at IS NOT NULL AND finished_at < $1
-       AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL
-     ORDER BY seq {postgres FOR UPDATE SKIP LOCKED}",
+     WHERE seq {sqlite IN (SELECT value FROM json_each($2))}{postgres = ANY($2)} AND ", IS_OVER,
+    " ORDER BY seq {postgres FOR UPDATE SKIP LOCKED}",
 );
 // What belongs to the rows of a set of numbers.
 const THESE: &str = "notification_seq {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}";
@@ -133,10 +135,11 @@ pub async fn bury(
     limit: i64,
 ) -> Result<Vec<i64>> {
     let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
-    if !doomed.is_empty() {
-        conn.execute(&BURY, with_rows(args![now], &doomed)).await?;
+    let seqs: Vec<i64> = doomed.into_iter().map(|row| row.seq).collect();
+    if !seqs.is_empty() {
+        conn.execute(&BURY, args![finished_before, seqs.clone(), now]).await?;
     }
-    Ok(doomed.into_iter().map(|row| row.seq).collect())
+    Ok(seqs)
 }
 
 /// Removes buried rows. One that a person has retried meanwhile stays, and its tombstone goes.
@@ -146,8 +149,12 @@ pub async fn remove_buried(
     finished_before: Timestamp,
     buried: Vec<i64>,
 ) -> Result<Purged> {
-    conn.execute(&UNBURY, args![buried.clone()]).await?;
+    conn.execute(&UNBURY, args![finished_before, buried.clone()]).await?;
     let doomed: Vec<Doomed> = conn.fetch_all(&STILL_DOOMED, args![finished_before, buried]).await?;
+    remove(conn, doomed).await
+}
+
+async fn remove(conn: &mut Conn<'_>, doomed: Vec<Doomed>) -> Result<Purged> {
     if doomed.is_empty() {
         return Ok(Purged::default());
     }
@@ -170,11 +177,12 @@ pub async fn purge(
     finished_before: Timestamp,
     limit: i64,
 ) -> Result<Purged> {
-    let buried = bury(conn, now, finished_before, limit).await?;
-    if buried.is_empty() {
-        return Ok(Purged::default());
+    let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
+    if !doomed.is_empty() {
+        let seqs: Vec<i64> = doomed.iter().map(|row| row.seq).collect();
+        conn.execute(&BURY, args![finished_before, seqs, now]).await?;
     }
-    remove_buried(conn, finished_before, buried).await
+    remove(conn, doomed).await
 }
 
 crate::db::statements![

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    walk::{IN_ORDER, Stretch, with_surplus},
+};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SubjectRow {
@@ -208,8 +211,46 @@ const PAGE: Sql = sql!(
      WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2 AND {reach $4 s.business_unit}
      ORDER BY s.id LIMIT $3",
 );
+const PAGE_TO: Sql = sql!(
+    "operations_subjects.page_to", as SubjectRow,
+    "SELECT {columns s} FROM operations_subjects AS s
+     WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2 AND s.id <= $5 AND {reach $4 s.business_unit}
+     ORDER BY s.id LIMIT $3",
+);
+// The last one that one page looks at.
+const HORIZON: Sql = sql!(
+    "operations_subjects.page_horizon", as Id,
+    "SELECT {columns} FROM operations_subjects
+     WHERE deleted_at IS NULL AND subject_type = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET $3",
+);
 
-/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
+/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still go on.
+#[boxed]
+pub async fn stretch(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    subject_type: &str,
+    after: &str,
+    limit: i64,
+) -> Result<Stretch<SubjectRow, String>> {
+    let horizon: Option<Id> = match reach.units() {
+        Some(_) => conn.fetch_optional(&HORIZON, args![subject_type, after, IN_ORDER - 1]).await?,
+        None => None,
+    };
+    let horizon = horizon.map(|row| row.id);
+    let mut bound = args![subject_type, after, with_surplus(limit), reach];
+    let sql = match &horizon {
+        Some(last) => {
+            bound.extend(args![last]);
+            &PAGE_TO
+        }
+        None => &PAGE,
+    };
+    let rows = conn.fetch_all(sql, bound).await?;
+    Ok(Stretch::cut(rows, limit, |row: &SubjectRow| row.id.clone(), horizon))
+}
+
+/// Those of the first page.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
@@ -218,7 +259,7 @@ pub async fn page(
     after: &str,
     limit: i64,
 ) -> Result<Vec<SubjectRow>> {
-    conn.fetch_all(&PAGE, args![subject_type, after, limit, reach]).await
+    Ok(stretch(conn, reach, subject_type, after, limit).await?.rows)
 }
 
 /// What still lasts this long after a calendar's end is not searched for: a walk has to end somewhere.
@@ -287,4 +328,6 @@ pub async fn undated(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<V
     conn.fetch_all(&UNDATED, args![limit, reach]).await
 }
 
-crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, OF_SERIES, PAGE, BETWEEN, UNDATED];
+crate::db::statements![
+    INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, OF_SERIES, PAGE, PAGE_TO, HORIZON, BETWEEN, UNDATED
+];

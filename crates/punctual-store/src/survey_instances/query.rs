@@ -7,6 +7,7 @@ use super::InstanceRow;
 use crate::{
     db::{Conn, Result, Sql, args, sql},
     survey_results::{IS_COUNTED, REACHED},
+    walk::{IN_ORDER, Stretch, with_surplus},
 };
 
 /// What a page of instances is limited to; every field left out does not limit.
@@ -20,27 +21,71 @@ pub struct InstanceFilter {
     pub limit: i64,
 }
 
-// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
+// Pairs and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
 // survey, and would walk the instances of all surveys for those of one that is old.
 const LIST: Sql = sql!(
     "survey_instances.list", as InstanceRow,
-    "SELECT {columns i} FROM survey_instances i
-     WHERE i.survey_id BETWEEN $1 AND $1 AND NOT i.deleted
+    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
+     WHERE {sqlite i.survey_id = $1 AND i.id < $5 AND i.id > $8}
+           {postgres (i.survey_id, i.id) < ($1, $5) AND (i.survey_id, i.id) > ($1, $8)} AND NOT i.deleted
        AND ($2 IS NULL OR i.status = $2)
        AND ($3 IS NULL OR i.trigger_id = $3)
        AND ($4 IS NULL OR i.customer_ref = $4)
-       AND ($5 IS NULL OR i.id < $5)
        AND {reach $7 i.business_unit}
      ORDER BY i.survey_id DESC, i.id DESC
      LIMIT $6",
 );
 
-/// A page of a survey's instances that are within reach, newest first; over the index by survey.
+// The newest row that one page does not look at.
+const HORIZON: Sql = sql!(
+    "survey_instances.list_horizon",
+    "SELECT i.id FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
+     WHERE {sqlite i.survey_id = $1 AND i.id < $2 AND i.id > $4}
+           {postgres (i.survey_id, i.id) < ($1, $2) AND (i.survey_id, i.id) > ($1, $4)}
+     ORDER BY i.survey_id DESC, i.id DESC LIMIT 1 OFFSET $3",
+);
+
+#[derive(Record)]
+struct Id {
+    id: i64,
+}
+
+/// A page of a survey's instances that are within reach, newest first; over the index by survey. Where a filter may leave out
+/// much it may be short, or empty, and still go on.
+#[boxed]
+pub async fn page(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    filter: &InstanceFilter,
+) -> Result<Stretch<InstanceRow>> {
+    let f = filter.clone();
+    let before = f.before.unwrap_or(i64::MAX);
+    let is_filtered =
+        f.status.is_some() || f.trigger.is_some() || f.customer_ref.is_some() || reach.units().is_some();
+    let horizon: Option<Id> = if is_filtered {
+        conn.fetch_optional(&HORIZON, args![f.survey_id, before, IN_ORDER, i64::MIN]).await?
+    } else {
+        None
+    };
+    let horizon = horizon.map(|row| row.id);
+    let bound = args![
+        f.survey_id,
+        f.status,
+        f.trigger,
+        f.customer_ref,
+        before,
+        with_surplus(f.limit),
+        reach,
+        horizon.unwrap_or(i64::MIN)
+    ];
+    let rows = conn.fetch_all(&LIST, bound).await?;
+    Ok(Stretch::cut(rows, f.limit, |row: &InstanceRow| row.id, horizon.map(|id| id.saturating_add(1))))
+}
+
+/// The rows of the first page.
 #[boxed]
 pub async fn list(conn: &mut Conn<'_>, reach: &Reach, filter: &InstanceFilter) -> Result<Vec<InstanceRow>> {
-    let f = filter.clone();
-    let bound = args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit, reach];
-    conn.fetch_all(&LIST, bound).await
+    Ok(page(conn, reach, filter).await?.rows)
 }
 
 // Relies on survey_instances_open.
@@ -124,4 +169,4 @@ pub async fn walk(
     conn.fetch_all(&WALK, args![survey_id, after, limit, reach]).await
 }
 
-crate::db::statements![LIST, OPEN_AFTER, COUNTS, WALK];
+crate::db::statements![LIST, HORIZON, OPEN_AFTER, COUNTS, WALK];

@@ -1,4 +1,4 @@
-//! Reading work rows for people: one, a page, and how many there are of each state.
+//! Reading work rows for people: one, what is in trouble, and how many there are of each state.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -70,61 +70,6 @@ pub async fn retry_keys(conn: &mut Conn<'_>, of: Vec<String>) -> Result<Vec<Stri
         all.extend(of.iter().cloned());
     }
     Ok(all)
-}
-
-/// What a page of work is limited to; every field left out does not limit.
-#[derive(Clone, Debug, Default)]
-pub struct WorkFilter {
-    pub status: Option<String>,
-    /// Without one, what keeps reminders true behind the scenes is left out.
-    pub kind: Option<String>,
-    pub on_hold: Option<bool>,
-    pub source_type: Option<String>,
-    pub source_id: Option<String>,
-    pub due_from: Option<i64>,
-    pub due_to: Option<i64>,
-    /// Rows older than this id.
-    pub before: Option<i64>,
-    pub limit: i64,
-}
-
-const LIST: Sql = sql!(
-    "work.list", as WorkRow,
-    "SELECT {columns}
-    FROM work
-    WHERE ($1 IS NULL OR status = $1)
-      AND (CASE WHEN $2 IS NULL THEN kind NOT IN ('reminder-change', 'reconcile') ELSE kind = $2 END)
-      AND ($3 IS NULL OR on_hold = $3)
-      AND ($4 IS NULL OR source_type = $4)
-      AND ($5 IS NULL OR source_id = $5)
-      AND ($6 IS NULL OR due_at >= $6)
-      AND ($7 IS NULL OR due_at < $7)
-      AND ($8 IS NULL OR id < $8)
-      AND {reach $9 business_unit}
-    ORDER BY id DESC
-    LIMIT $10",
-);
-
-/// A page of work, newest first.
-#[boxed]
-pub async fn list(conn: &mut Conn<'_>, reach: &Reach, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
-    let f = filter.clone();
-    conn.fetch_all(
-        &LIST,
-        args![
-            f.status,
-            f.kind,
-            f.on_hold,
-            f.source_type,
-            f.source_id,
-            f.due_from,
-            f.due_to,
-            f.before,
-            reach,
-            f.limit
-        ],
-    )
-    .await
 }
 
 // One look at each index over live rows: what failed, what is held, and what waits for another attempt.
@@ -211,4 +156,4 @@ pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Resul
     Ok(row.busy)
 }
 
-crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, RETRY_KEYS, LIST, TROUBLED, COUNTS, BUSY];
+crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, RETRY_KEYS, TROUBLED, COUNTS, BUSY];

@@ -61,17 +61,12 @@ const COLD: &[(&str, &str)] = &[
     ("doctor.bloat", "PostgreSQL's own figures, when somebody asks"),
     ("delivery_policy.standing", "whether there are any preferences: it ends with the first"),
     ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
-    (
-        "notifications.list",
-        "a page of the API, newest first: it ends with the page, later the fewer rows pass",
-    ),
     ("notifications.purge_size", "once a day"),
     ("operations_people.by_emails", "imports of calendars, which are rare enough to look at everybody"),
     ("personal.count_digests", "when somebody asks: what is held back is of a day or two"),
     ("personal.erase_digests", "when somebody asks: what is held back is of a day or two"),
     ("personal.people", "when somebody asks: people of operations, whose other addresses are JSON"),
     ("personal.reports", "when somebody asks: subscriptions, which are few"),
-    ("outbox_events.page", "a page, newest first: it ends with the page"),
     ("report_runs.count_troubles", "subscriptions and people, who are few, once for the badge"),
     ("report_subscriptions.orphaned", "subscriptions and people, who are few"),
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
@@ -79,7 +74,6 @@ const COLD: &[(&str, &str)] = &[
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
     ("verify.counts", "of the copy that a backup has made"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),
-    ("work.list", "a page of the API, newest first: it ends with the page, later the fewer rows pass"),
 ];
 
 /// The names of all statements, read from the source, without the examples of `sql!`. The buffer of a site is never on

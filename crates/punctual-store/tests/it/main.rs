@@ -11,6 +11,7 @@ mod notifications;
 mod online_steps;
 mod open;
 mod operations;
+mod pages;
 mod people;
 mod plans;
 mod pooler;

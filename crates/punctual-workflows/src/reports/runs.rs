@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{Reach, WorkKey};
 use punctual_store::{
-    Conn, StoreError,
+    Conn, StoreError, Stretch,
     attempts::{self, AttemptRow},
     notifications::{self, NotificationRow},
     run_ownership::{self, OwnershipRow},
@@ -103,7 +103,7 @@ pub async fn of(
     status: Option<String>,
     before: Option<i64>,
     limit: i64,
-) -> Result<Vec<WorkRow>, StoreError> {
+) -> Result<Stretch<WorkRow>, StoreError> {
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
         source_type: Some(SOURCE_TYPE.to_owned()),
@@ -113,7 +113,25 @@ pub async fn of(
         limit,
         ..WorkFilter::default()
     };
-    work::list(conn, reach, &filter).await
+    work::page(conn, reach, &filter).await
+}
+
+/// The runs of all subscriptions, newest first. What they are of is named too, because an index finds that.
+#[boxed]
+pub async fn of_all(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Stretch<WorkRow>, StoreError> {
+    let filter = WorkFilter {
+        kind: Some(KIND.to_owned()),
+        source_type: Some(SOURCE_TYPE.to_owned()),
+        before,
+        limit,
+        ..WorkFilter::default()
+    };
+    work::page(conn, reach, &filter).await
 }
 
 /// Rows with their ownership, record and those of their messages that are within reach, in the same order.

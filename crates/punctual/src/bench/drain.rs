@@ -15,7 +15,7 @@ use punctual_model::{Arrival, Clock};
 use punctual_store::{maintenance::HeldSnapshot, work};
 
 use super::{
-    Bench, Measured, Rig,
+    Bench, Measured, Rig, deliver, http,
     ingest::{Keys, ensure_all, schedules},
 };
 
@@ -58,7 +58,7 @@ pub(super) async fn measure_backlog(bench: &Bench, jobs: usize) -> Result<Vec<Me
     Ok(measured)
 }
 
-/// A long drain, alone and while a snapshot is held, which keeps PostgreSQL from removing the entries of settled rows.
+/// A long drain, long delivery and many requests, each alone and while a snapshot is held, which keeps PostgreSQL from removing the entries of settled rows.
 pub(super) async fn measure_snapshot(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for (test, is_held) in [("drain-long", false), ("drain-snapshot", true)] {
@@ -67,6 +67,13 @@ pub(super) async fn measure_snapshot(bench: &Bench, jobs: usize) -> Result<Vec<M
         let took = table.drain(bench, jobs).await?;
         table.rig.remove().await?;
         measured.push(Measured::rate(test, jobs, took));
+    }
+    // A delivery and a request cost several times what a drained row does.
+    for (test, is_held) in [("deliver-long", false), ("deliver-snapshot", true)] {
+        measured.push(deliver::measure_with(bench, test, jobs / 3, is_held).await?);
+    }
+    for (test, is_held) in [("http-long", false), ("http-snapshot", true)] {
+        measured.push(http::measure_with(bench, test, jobs / 6, is_held).await?);
     }
     Ok(measured)
 }

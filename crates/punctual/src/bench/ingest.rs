@@ -12,6 +12,7 @@ use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Engine, Listeners, OwnUnit};
 use punctual_model::{Cause, Clock, NewWork};
+use punctual_store::maintenance::{BareRow, make_bare, write_bare};
 use punctual_workflows::schedules::NewSchedule;
 
 use super::{Bench, Measured, payload};
@@ -21,7 +22,7 @@ pub(super) const BATCH: usize = 1_000;
 /// Callers at once: one binds while the other's commit is under way.
 const CALLERS: usize = 2;
 
-pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
+pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
     let rig = bench.rig("ingest", Listeners::default()).await?;
     let due = bench.clock.now() + SignedDuration::from_hours(24);
     let work = schedules(0..jobs, Keys::Rising, |_| due)?;
@@ -29,7 +30,35 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     ensure_all(&rig.engine, work).await?;
     let took = bench.clock.now().duration_since(started);
     rig.remove().await?;
-    Ok(Measured::rate("bulk", jobs, took.unsigned_abs()))
+    Ok(vec![bare(bench, jobs).await?, Measured::rate("bulk", jobs, took.unsigned_abs())])
+}
+
+/// What bare statements reach with the same texts: the floor.
+async fn bare(bench: &Bench, jobs: usize) -> Result<Measured> {
+    let rig = bench.rig("bare", Listeners::default()).await?;
+    make_bare(&rig.url).await?;
+    let due = (bench.clock.now() + SignedDuration::from_hours(24)).as_microsecond();
+    let rows: Vec<BareRow> =
+        (0..jobs).map(|number| (Keys::Rising.of(number), due, payload(number).to_string())).collect();
+    let batches: Vec<Vec<BareRow>> = rows.chunks(BATCH).map(<[BareRow]>::to_vec).collect();
+    // SQLite has one writer, so a second caller only waits.
+    let callers = if rig.url.starts_with("sqlite:") { 1 } else { CALLERS };
+    let shares: Vec<Vec<Vec<BareRow>>> =
+        (0..callers).map(|caller| batches.iter().skip(caller).step_by(callers).cloned().collect()).collect();
+    let started = bench.clock.now();
+    let writing: Vec<_> = shares
+        .into_iter()
+        .map(|share| {
+            let url = rig.url.clone();
+            tokio::spawn(async move { write_bare(&url, share).await })
+        })
+        .collect();
+    for one in writing {
+        one.await??;
+    }
+    let took = bench.clock.now().duration_since(started);
+    rig.remove().await?;
+    Ok(Measured::rate("bulk-bare", jobs, took.unsigned_abs()))
 }
 
 /// How the keys of rows that come one after the other lie to each other.

@@ -30,7 +30,7 @@ const KEY: &str = "bench-key-of-this-run-only";
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
     let rig = bench.rig("surveys", Listeners::default()).await?;
     ensure_admin_key(&rig.engine.store, bench.clock.now(), KEY).await?;
-    publish(&rig.engine).await?;
+    publish(&rig.engine, SURVEYS).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let stop = CancellationToken::new();
@@ -75,8 +75,9 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>>
     Ok(measured)
 }
 
-async fn publish(engine: &Engine) -> Result<()> {
-    for number in 0..SURVEYS {
+/// Publishes so many surveys with two triggers each.
+pub(super) async fn publish(engine: &Engine, surveys: usize) -> Result<()> {
+    for number in 0..surveys {
         let trigger = |word: &str| {
             json!({
                 "id": word, "eventKind": format!("{word}-{number}"),

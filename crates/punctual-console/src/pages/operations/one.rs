@@ -127,7 +127,7 @@ async fn show(
         limit: OCCURRENCES,
         ..WorkFilter::default()
     };
-    let works = work::list(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
+    let works = work::page(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?.rows;
     let sent = works.iter().flat_map(WorkRow::queued).collect();
     let sent = notifications::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), sent).await?;
     let ids = people_of(&row);

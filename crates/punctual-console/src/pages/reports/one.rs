@@ -81,13 +81,9 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
     let before = fields.text("before").parse().ok();
-    let mut made =
-        runs::of(&mut reader.conn(), &visit.viewer.by.reach(), &row.guid, None, before, RUNS + 1).await?;
-    let cut = usize::try_from(RUNS).unwrap_or(usize::MAX);
-    let more = made.len() > cut;
-    made.truncate(cut);
-    let next = made.last().filter(|_| more).map(|last| format!("/reports/{}?before={}", row.guid, last.id));
-    let views = runs::view(&mut reader.conn(), &visit.viewer.by.reach(), made).await?;
+    let made = runs::of(&mut reader.conn(), &visit.viewer.by.reach(), &row.guid, None, before, RUNS).await?;
+    let next = made.next.map(|next| format!("/reports/{}?before={next}", row.guid));
+    let views = runs::view(&mut reader.conn(), &visit.viewer.by.reach(), made.rows).await?;
     let rollout = rollouts::over(&mut reader.conn(), KIND, &row.guid, row.business_unit.as_deref()).await?;
     drop(reader);
     let read = Subscription::read(&row);

@@ -72,20 +72,17 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         survey_id: survey.id,
         status: Some(status.clone()).filter(|status| STATES.contains(&status.as_str())),
         before: query.text("before").parse().ok(),
-        limit: SHOWN + 1,
+        limit: SHOWN,
         ..InstanceFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let mut rows = survey_instances::list(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
+    let found = survey_instances::page(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
     drop(reader);
-    let more = rows.len() > usize::try_from(SHOWN).unwrap_or(usize::MAX);
-    rows.truncate(usize::try_from(SHOWN).unwrap_or(usize::MAX));
-    let next = rows
-        .last()
-        .filter(|_| more)
-        .map(|last| format!("/surveys/{}/instances?status={status}&before={}", survey.id, last.id));
+    let next =
+        found.next.map(|next| format!("/surveys/{}/instances?status={status}&before={next}", survey.id));
     let now = Visit::now(&app);
-    let rows = rows
+    let rows = found
+        .rows
         .into_iter()
         .map(|row| Row {
             pill: instance_pill(&row.status),
