@@ -83,8 +83,12 @@ pub async fn told(bed: &TestBed, client: &Client, places: &Places) -> Vec<String
         }
         if methods.contains("post") {
             // Whatever the form calls it: each thing of the other unit under each name.
-            for (one_id, nobodys_id) in places.values().filter(|(one, other)| one != other) {
-                let (one_id, nobodys_id) = (one_id.replace("%2F", "/"), nobodys_id.replace("%2F", "/"));
+            let differ = places.values().filter(|(one, other)| one != other);
+            let plain = differ.map(|(one, other)| (one.replace("%2F", "/"), other.replace("%2F", "/")));
+            // An event is named with its type where it is one of two sorts.
+            let (event, nobodys) = &places["events/{id}"];
+            let typed = [(format!("events/{event}"), format!("events/{nobodys}"))];
+            for (one_id, nobodys_id) in plain.chain(typed) {
                 let one = viewer.send(Method::POST, &path, &form(&viewer.token, &one_id)).await;
                 let other = match NAMED.contains(&route.as_str()) {
                     true => one.clone(),
