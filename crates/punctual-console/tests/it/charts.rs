@@ -24,7 +24,7 @@ on_both! {
 }
 
 /// Some hours with deliveries over two channels, and three ways to fail.
-pub async fn hours(bed: &TestBed) -> TestBed {
+async fn hours(bed: &TestBed) -> TestBed {
     let picky = Scripted::new("picky", |message| match message.address.split('@').next().unwrap() {
         "gone" => SendOutcome::Permanent {
             reason: ReasonCode::MailboxUnavailable,

@@ -9,8 +9,6 @@ mod chromium;
 mod client;
 mod editors_browser;
 mod every_page;
-mod every_page_browser;
-mod figures_browser;
 mod first_run;
 mod flows_browser;
 mod frame;

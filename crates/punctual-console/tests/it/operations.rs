@@ -444,7 +444,7 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         assert_eq!(stage.texts(".notice").await, ["The rule is in step again."]);
 
         // Seen to send: the words of its own, a day before.
-        bed.run_for(15 * 86_400).await;
+        bed.run_for(14 * 86_400 + 6 * 3_600).await;
         assert!(bed.sent().iter().any(|sent| sent.subject == "Tomorrow: Summer party"));
         forgive_refusals(&mut stage);
         stage.finish();
