@@ -355,6 +355,11 @@ fn wanted(rules: &Value, subject_type: SubjectType, faults: &mut Vec<FieldError>
     read
 }
 
+/// Whether a person is one of the viewer's units, or of all: the unit of a draft is what somebody typed.
+fn sees(visit: &Visit, person: &people::PersonRow) -> bool {
+    person.business_unit.as_deref().is_none_or(|unit| visit.viewer.by.may_touch(Some(unit)))
+}
+
 async fn offered(app: &App, visit: &Visit, draft: &Value) -> Result<Offered, Refusal> {
     let reach = visit.viewer.by.reach();
     let mut reader = app.engine.store.read_for_people().await?;
@@ -376,7 +381,7 @@ async fn offered(app: &App, visit: &Visit, draft: &Value) -> Result<Offered, Ref
     let unit = draft["businessUnit"].as_str();
     for id in named {
         if offered.iter().all(|(known, _)| *known != id)
-            && let Some(person) = names.get(unit, &id)
+            && let Some(person) = names.get(unit, &id).filter(|person| sees(visit, person))
         {
             offered.push((id, person.name.clone()));
         }
@@ -442,7 +447,7 @@ impl MessagesPart {
         let known = people::named(&mut reader.conn(), ids.clone()).await?;
         drop(reader);
         let unit = new.business_unit.as_deref();
-        let names = ids.iter().map(|id| match known.get(unit, id) {
+        let names = ids.iter().map(|id| match known.get(unit, id).filter(|person| sees(visit, person)) {
             Some(person) => person.name.clone(),
             None => format!("{id} (unknown: gets nothing)"),
         });
