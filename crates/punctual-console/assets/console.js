@@ -347,6 +347,37 @@
   });
 })();
 
+// A file that is chosen is read into the field that takes its text.
+document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
+  chooser.closest("[hidden]").hidden = false;
+  chooser.addEventListener("change", async () => {
+    const file = chooser.files[0];
+    if (file) chooser.form.elements[chooser.dataset.into].value = await file.text();
+  });
+});
+
+// People are searched while one types: what the field offers is what the search finds.
+(() => {
+  let waiting;
+  document.addEventListener("input", (event) => {
+    const field = event.target;
+    if (!field.matches?.("[data-person]")) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const typed = field.value;
+      if (typed.length < 2) return;
+      const answer = await fetch(`/search?q=${encodeURIComponent(typed)}`, { headers: { "X-Punctual-Live": "1" } }).catch(() => null);
+      if (!answer?.ok || field.value !== typed) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const found = [...page.querySelectorAll("[data-results] a[href^='/operations/people/']")];
+      found.forEach((link) => {
+        const id = decodeURIComponent(link.getAttribute("href").split("/").pop());
+        if ([...field.list.options].every((one) => one.value !== id)) field.list.append(new Option(link.querySelector(".item-title").textContent, id));
+      });
+    }, 200);
+  });
+})();
+
 // A preview beside an editor follows what is typed.
 (() => {
   const button = document.querySelector("[data-follows]");

@@ -271,14 +271,14 @@ impl Form {
             match around.or_else(inside).map(|at| (*at).to_owned()) {
                 Some(at) => {
                     // The whole request in one field: its parts are named by their place.
-                    let detail = match at.is_empty() && !fault.pointer.is_empty() {
-                        true => format!("{}: {}", fault.pointer, fault.detail),
-                        false => fault.detail.clone(),
-                    };
+                    let place = (at.is_empty() && !fault.pointer.is_empty()).then_some(&fault.pointer);
                     let mut is_first = true;
                     self.each_field(&mut |field| {
                         if field.pointer == at && !field.off && std::mem::take(&mut is_first) {
-                            field.refuse(&detail);
+                            match place {
+                                Some(place) => field.refuse(&format!("{place}: {}", fault.detail)),
+                                None => field.refuse(&in_words(fault, field)),
+                            }
                         }
                     });
                 }
@@ -319,6 +319,15 @@ impl Form {
             }
         }
         changes
+    }
+}
+
+/// What is wrong, with the name that people see in place of the request's own.
+fn in_words(fault: &FieldError, field: &Field) -> String {
+    let name = fault.pointer.rsplit('/').next().unwrap_or_default();
+    match fault.detail.strip_prefix(&format!("`{name}`")) {
+        Some(rest) if !name.is_empty() && !field.label.is_empty() => format!("{}{rest}", field.label),
+        _ => fault.detail.clone(),
     }
 }
 

@@ -115,9 +115,11 @@ impl Zone {
         day.to_zoned(self.zone.clone()).map(|zoned| zoned.timestamp()).unwrap_or_default()
     }
 
-    /// An instant as a field for a local date and time wants it.
+    /// An instant as a field for a local date and time wants it; seconds only where there are some.
     pub fn field(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M").to_string()
+        let local = at.to_zoned(self.zone.clone());
+        let form = if local.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
+        local.strftime(form).to_string()
     }
 
     /// What a field for a local date and time holds. A time in a gap or an overlap is taken as calendars do.

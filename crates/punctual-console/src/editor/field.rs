@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::form::Fields;
+use crate::{form::Fields, times::Zone};
 
 /// A field, and what is in it.
 pub struct Field {
@@ -37,6 +37,8 @@ pub struct Field {
     pub wide: bool,
     /// It is read by people: in their language and direction.
     pub prose: bool,
+    /// It holds the id of a person: with script, people are searched while one types.
+    pub person: bool,
 }
 
 /// What a field holds.
@@ -45,6 +47,12 @@ pub enum Kind {
     Text,
     /// Shown and sent, and not to be changed.
     Fixed,
+    /// Sent and not shown.
+    Hidden,
+    /// A local date and time in the zone of this name; the request has the instant.
+    Moment(String),
+    /// A day.
+    Date,
     Number,
     /// A number with or without a fraction.
     Decimal,
@@ -92,6 +100,7 @@ impl Field {
             kind,
             wide,
             prose: false,
+            person: false,
             hint: String::new(),
             required: false,
             value: String::new(),
@@ -162,6 +171,12 @@ impl Field {
         Self { prose: true, ..self }
     }
 
+    /// The id of a person.
+    #[must_use]
+    pub fn person(self) -> Self {
+        Self { person: true, ..self }
+    }
+
     /// On two columns.
     #[must_use]
     pub fn wide(self) -> Self {
@@ -196,6 +211,11 @@ impl Field {
         let parts = [(!self.hint.is_empty(), "hint"), (self.fault.is_some(), "fault")];
         let parts = parts.iter().filter(|(is, _)| *is).map(|(_, part)| format!("{id}-{part}"));
         parts.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether a local time says more than hours and minutes.
+    pub fn has_seconds(&self) -> bool {
+        self.value.matches(':').count() > 1
     }
 
     pub fn is_secret(&self) -> bool {
@@ -349,6 +369,10 @@ impl Kind {
                 _ => text.into(),
             },
             Self::Perhaps => Value::Bool(text == "true"),
+            // What cannot be read goes on as it is, and is refused with its field.
+            Self::Moment(zone) => {
+                Zone::named(Some(zone)).read(text).map_or_else(|| text.into(), |at| at.to_string().into())
+            }
             Self::OrFalse(..) => return (text == "false").then_some(Value::Bool(false)),
             Self::List => lines(text).collect::<Vec<_>>().into(),
             Self::Pairs => {
@@ -385,6 +409,10 @@ impl Kind {
             None => text(value),
         };
         match self {
+            Self::Moment(zone) => match text(value).parse() {
+                Ok(at) => Zone::named(Some(zone)).field(at),
+                Err(_) => text(value),
+            },
             Self::Flag => if value == &Value::Bool(true) { "yes" } else { "" }.to_owned(),
             Self::OrFalse(..) => if value == &Value::Bool(false) { "false" } else { "" }.to_owned(),
             Self::List | Self::Checks(_) => joined("\n", &text),

@@ -1,7 +1,5 @@
 //! The pages of a kind of definition: how its forms are shown, refused, kept and compared is the same for all.
 
-mod json;
-
 use askama::Template;
 use axum::{
     Router,
@@ -15,7 +13,7 @@ use punctual_wire::{Code, FieldError, Problem, strict};
 use serde_json::{Map, Value};
 
 use super::{
-    Act, Done, Field, Form, Kind, Listing, Notice, Once, Part, Refused, Resource, Stored, field::WHOLE, put,
+    Act, Done, Field, Form, Kind, Listing, Notice, Once, Part, Refused, Resource, Stored, field::WHOLE,
     rows::typed_tree,
 };
 use crate::{
@@ -72,12 +70,11 @@ struct EditPage {
     back: String,
     save_word: &'static str,
     acts: &'static [(&'static str, &'static str)],
-    has_json: bool,
     as_json: bool,
     /// The form cannot show all of it.
     only_json: bool,
-    /// The same as JSON, where it is stored.
-    json: Option<String>,
+    /// Where those who may only read find it as JSON.
+    json: String,
 }
 
 #[derive(Template)]
@@ -139,13 +136,16 @@ pub async fn index<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Ur
 
 async fn fresh<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     R::may_change(&visit)?;
-    let mut draft = Map::new();
-    R::fresh(&mut draft);
-    for (name, value) in Fields::of_query(&uri).pairs() {
-        draft.insert(name.to_owned(), value.into());
-    }
+    let fields = Fields::of_query(&uri);
+    let asked: Map<String, Value> =
+        fields.pairs().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let mut draft = asked.clone();
+    R::fresh(&app, &visit, &mut draft);
+    draft.extend(asked);
     let draft = Value::Object(draft);
-    let shown = Shown::of::<R>(&app, &visit, &draft, None, false).await?;
+    // What an address says beside the fields is left out.
+    let begun = R::to_form(&draft);
+    let shown = Shown::fields(R::form(&app, &visit, &begun, None).await?.showing(&begun));
     edit_page::<R>(&app, &visit, shown, None, Opened { draft, ..Opened::default() }).await
 }
 
@@ -159,11 +159,7 @@ async fn edit<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) ->
         _ => None,
     };
     let notice = text.map(|text| Notice { text: text.to_owned(), warn: text != "Saved." });
-    let key = fields.text("key");
-    if !R::JSON && fields.text("view") == "json" {
-        return json::shown::<R>(&app, &visit, key).await;
-    }
-    shown::<R>(&app, &visit, key, notice).await
+    opened::<R>(&app, &visit, fields.text("key"), notice, fields.text("view") == "json").await
 }
 
 /// What is stored under a key, or that there is none.
@@ -189,10 +185,13 @@ impl Shown {
     ) -> Result<Self, Refusal> {
         let draft = R::to_form(request);
         let form = R::form(app, visit, &draft, stored).await?.showing(&draft);
-        let only_json = R::JSON && pruned(&R::of_form(form.shown())) != pruned(&R::of_form(draft));
+        let only_json = !says(&pruned(&R::of_form(form.shown())), &pruned(&R::of_form(draft)));
         if as_json || only_json {
             let mut whole = request.clone();
-            super::take_text(&mut whole, R::KEY.trim_start_matches('/'));
+            // What is stored keeps its name.
+            if stored.is_some() {
+                super::take_text(&mut whole, R::KEY.trim_start_matches('/'));
+            }
             return Ok(Self { form: json_form().showing(&whole), as_json: true, only_json });
         }
         Ok(Self { form, as_json, only_json })
@@ -222,16 +221,40 @@ fn pruned(value: &Value) -> Value {
     }
 }
 
+/// Whether a request says all that another one does; beside it there may be what a form adds, such as a box that is not ticked.
+fn says(shown: &Value, wanted: &Value) -> bool {
+    match (shown, wanted) {
+        (Value::Object(shown), Value::Object(wanted)) => {
+            wanted.iter().all(|(name, value)| shown.get(name).is_some_and(|own| says(own, value)))
+        }
+        (Value::Array(shown), Value::Array(wanted)) => {
+            shown.len() == wanted.len() && shown.iter().zip(wanted).all(|(own, value)| says(own, value))
+        }
+        _ => shown == wanted,
+    }
+}
+
 /// The form of a request as text.
 fn json_form() -> Form {
-    let field = Field::new("", "Definition", Kind::Json).hint("The request of the API, as it would be sent.");
+    let hint = "The request of the API, as it would be sent. Secrets are not shown; those that are left out stay as they are.";
+    let field = Field::new("", "Definition", Kind::Json).hint(hint);
     Form::of(vec![Part::new("JSON", vec![field])])
 }
 
 /// The form of one that is stored.
 pub async fn shown<R: Resource>(app: &App, visit: &Visit, key: &str, notice: Option<Notice>) -> Page {
+    opened::<R>(app, visit, key, notice, false).await
+}
+
+async fn opened<R: Resource>(
+    app: &App,
+    visit: &Visit,
+    key: &str,
+    notice: Option<Notice>,
+    as_json: bool,
+) -> Page {
     let stored = stored::<R>(app, visit, key).await?;
-    let mut shown = Shown::of::<R>(app, visit, &stored.draft, Some(&stored), false).await?;
+    let mut shown = Shown::of::<R>(app, visit, &stored.draft, Some(&stored), as_json).await?;
     if let Some((verdict, faults)) =
         R::review(app, visit, &stored).await?.filter(|(_, faults)| !faults.is_empty())
     {
@@ -295,7 +318,7 @@ async fn edit_page<R: Resource>(
     opened: Opened<'_>,
 ) -> Page {
     let known = stored.map_or_else(String::new, |stored| stored.key.clone());
-    let title = stored.map_or_else(|| format!("New {}", R::ONE), R::name);
+    let title = stored.map_or_else(|| format!("New {}", R::one(&opened.draft)), R::name);
     let plan = match opened.is_planned {
         true => R::plan(app, visit, stored, &opened.draft).await?,
         false => String::new(),
@@ -303,14 +326,16 @@ async fn edit_page<R: Resource>(
     let beside = R::beside(app, visit, stored, &opened.draft, opened.typed).await?;
     let below = R::below(app, visit, stored, &opened.draft, opened.typed).await?;
     let may_change = R::may_change(visit).is_ok();
+    let here = match stored {
+        Some(_) => R::at(&known),
+        None => R::HOME.to_owned(),
+    };
     page(&EditPage {
         frame: visit.frame(app, &title, R::NAV).await?,
-        here: match stored {
-            Some(_) => R::at(&known),
-            None => R::HOME.to_owned(),
-        },
+        json: format!("{here}{}view=json", if here.contains('?') { '&' } else { '?' }),
+        here,
         home: R::HOME,
-        one: R::ONE,
+        one: R::one(&opened.draft),
         many: R::MANY,
         removing: R::REMOVING,
         sentence: stored.map_or_else(String::new, |stored| stored.sentence.clone()),
@@ -320,7 +345,6 @@ async fn edit_page<R: Resource>(
         back: R::back(stored),
         save_word: R::SAVE,
         acts: R::ACTS,
-        has_json: R::JSON,
         as_json: shown.as_json,
         only_json: shown.only_json,
         form: shown.form,
@@ -333,16 +357,12 @@ async fn edit_page<R: Resource>(
         plans: R::PLANNED,
         beside,
         below,
-        json: stored.filter(|_| R::EDITED && !R::JSON).map(|stored| json::link::<R>(&stored.key)),
     })
 }
 
 async fn save<R: Resource>(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     R::may_change(&visit)?;
-    if !R::JSON && fields.pairs().any(|(name, _)| name == json::FIELD) {
-        return json::save::<R>(&app, &visit, &fields).await;
-    }
     if let Some(act) = Act::read(&fields) {
         return changed_form::<R>(&app, &visit, &fields, &act).await;
     }
@@ -427,7 +447,7 @@ async fn changed_form<R: Resource>(app: &App, visit: &Visit, fields: &Fields, ac
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, answer).into_response());
     }
     let shown = match (act.word.as_str(), act.pointer.as_str()) {
-        ("as", tab) if R::JSON => Shown::of::<R>(app, visit, &typed.request, stored, tab == "json").await?,
+        ("as", tab) => Shown::of::<R>(app, visit, &typed.request, stored, tab == "json").await?,
         _ if typed.as_json => Shown { form: typed.form.typed(fields), as_json: true, only_json: false },
         (word, _) => {
             let mut tree = typed_tree(fields);
@@ -470,14 +490,16 @@ struct Typed {
 async fn typed<R: Resource>(app: &App, visit: &Visit, fields: &Fields) -> Result<Typed, Refusal> {
     let known = fields.text("known");
     let stored = if known.is_empty() { None } else { R::stored(app, visit, known).await? };
-    if R::JSON && fields.text("as") == "json" {
+    if fields.text("as") == "json" {
         let read = strict::read(fields.text(WHOLE).as_bytes()).map_err(entries::faults);
         let (mut request, faults) = match read {
             Ok(request) => (request, Vec::new()),
             Err(faults) => (Value::Object(Map::new()), faults),
         };
-        if !known.is_empty() {
-            put(&mut request, R::KEY, known.into());
+        // What is stored keeps its name, whatever the text says.
+        let name = R::KEY.trim_start_matches('/');
+        if let (false, Some(request)) = (known.is_empty() || name.is_empty(), request.as_object_mut()) {
+            request.insert(name.to_owned(), known.into());
         }
         return Ok(Typed { stored, form: json_form(), request, faults, as_json: true });
     }

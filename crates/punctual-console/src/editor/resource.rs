@@ -26,13 +26,16 @@ pub trait Resource: Send + Sync + 'static {
     /// What happens when one is removed, and the word for it.
     const REMOVING: (&'static str, &'static str) = ("Remove", "");
 
-    /// Whether the request can be edited as JSON too.
-    const JSON: bool = false;
     /// What the button says that stores a change.
     const SAVE: &'static str = "Save";
 
     /// Whether a change is planned first: what it would do is shown, and stored when it is sent once more.
     const PLANNED: bool = false;
+
+    /// What this one is called, where there is more than one sort of them.
+    fn one(_draft: &Value) -> &'static str {
+        Self::ONE
+    }
 
     /// Its own page.
     fn at(key: &str) -> String {
@@ -105,7 +108,7 @@ pub trait Resource: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Form, Refusal>> + Send;
 
     /// What a new one begins with, beside what the address says.
-    fn fresh(_draft: &mut Map<String, Value>) {}
+    fn fresh(_app: &App, _visit: &Visit, _draft: &mut Map<String, Value>) {}
 
     fn save(
         app: &App,

@@ -1,9 +1,12 @@
 //! Events and tasks as a calendar: by month, by week, or as a list, with the messages of each.
 
+mod calendars;
 mod edit;
+mod fields;
 mod one;
 mod organisations;
 mod people;
+mod shape;
 mod when;
 
 pub(super) use self::people::ahead_of;
@@ -20,7 +23,7 @@ use punctual_store::operations::{
 use punctual_wire::FieldError;
 
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Page, Refusal, page},
     form::Fields,
     frame::{Frame, Visit},
@@ -40,6 +43,7 @@ pub fn routes() -> Router<Shared> {
         .route("/operations", get(show))
         .merge(one::routes())
         .merge(edit::routes())
+        .merge(calendars::routes())
         .merge(people::routes())
         .merge(organisations::routes())
 }
@@ -129,6 +133,7 @@ struct OperationsPage {
     rows: Vec<Item>,
     undated: Vec<Item>,
     is_empty: bool,
+    removed: bool,
 }
 
 struct Tab {
@@ -213,13 +218,18 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         is_empty: items.is_empty() && undated.is_empty(),
         rows: if view == View::List { items } else { Vec::new() },
         undated,
+        removed: fields.text("done") == "removed",
     })
 }
 
 /// The views of the calendar, on this day, and whom it is about.
 fn tabs(on: Date, current: &str) -> Vec<Tab> {
     let views = View::ALL.map(|view| (view.name(), format!("/operations?view={}&on={on}", view.as_str())));
-    let others = [("People", "/operations/people"), ("Organisations", "/operations/organisations")];
+    let others = [
+        ("People", "/operations/people"),
+        ("Organisations", "/operations/organisations"),
+        ("Calendars", "/operations/calendars"),
+    ];
     let others = others.map(|(name, link)| (name, link.to_owned()));
     let all = views.into_iter().chain(others);
     all.map(|(name, link)| Tab { name, link, current: name == current }).collect()
@@ -347,7 +357,7 @@ fn listed(text: &str) -> Vec<String> {
 }
 
 /// A subject of this type that the viewer may see.
-async fn visible(app: &Shared, visit: &Visit, subject_type: &str, id: &str) -> Result<SubjectRow, Refusal> {
+async fn visible(app: &App, visit: &Visit, subject_type: &str, id: &str) -> Result<SubjectRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
     let row =
         subjects::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), vec![id.to_owned()]).await?.pop();

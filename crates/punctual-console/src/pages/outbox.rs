@@ -93,7 +93,8 @@ pub(super) struct Tile {
     pub name: &'static str,
     pub value: String,
     pub class: &'static str,
-    pub link: &'static str,
+    /// The rows that it counts.
+    pub link: String,
     pub note: String,
     pub spark: Option<String>,
 }
@@ -218,7 +219,12 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     let total = &kpis.total;
     let alarm = |count: i64, class: &'static str| if count > 0 { class } else { "" };
     let oldest = total.oldest_created_at.map(|at| kpis.at.as_microsecond() - at);
-    let tile = |name, value, class, link, note: String| Tile { name, value, class, link, note, spark: None };
+    let tile = |name, value, class, link: &str, note: String| {
+        let link = link.to_owned();
+        Tile { name, value, class, link, note, spark: None }
+    };
+    let since = kpis.at.checked_sub(INTERVAL).unwrap_or(kpis.at).to_string();
+    let delivered = links::query([("status", "delivered"), ("endedFrom", since.as_str())]);
     let stuck_after = rough(i64::try_from(app.engine.config.stuck_after.as_micros()).unwrap_or(i64::MAX));
     let held = match total.waiting {
         0 => "to be sent".to_owned(),
@@ -244,7 +250,7 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
                 "Delivered",
                 grouped(total.delivered),
                 "",
-                "/outbox?status=delivered",
+                &format!("/outbox{delivered}"),
                 format!("in the last {} s", INTERVAL.as_secs()),
             )
         },
@@ -252,7 +258,7 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
             "Oldest",
             oldest.map_or("–".to_owned(), rough),
             "",
-            "/outbox?status=pending",
+            "/outbox?status=queued",
             "waiting".to_owned(),
         ),
     ]

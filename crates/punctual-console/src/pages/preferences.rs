@@ -1,5 +1,7 @@
 //! What people want, for operators who are asked why somebody did not get a message.
 
+mod edit;
+
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
@@ -9,6 +11,7 @@ use punctual_store::delivery_policy::preferences::{self, PreferenceRow};
 use crate::{
     Shared,
     answer::{Page, page},
+    editor::routes as pages,
     form::Fields,
     frame::{Frame, Visit},
     links::query,
@@ -20,7 +23,7 @@ use crate::{
 const SHOWN: usize = 100;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/preferences", get(show))
+    Router::new().route("/preferences", get(show)).merge(pages::<edit::Preferences>())
 }
 
 #[derive(Template)]
@@ -32,10 +35,15 @@ struct PreferencesPage {
     rows: Vec<Row>,
     cap: Option<i64>,
     next: Option<String>,
+    may_author: bool,
+    /// Where preferences are added, with who was looked for.
+    add: String,
+    removed: bool,
 }
 
 struct Row {
     person: String,
+    link: String,
     addresses: String,
     refused: String,
     channels: String,
@@ -72,7 +80,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     };
     let rows = found.iter().map(|row| shown(row, &visit, now)).collect();
     let frame = visit.frame(&app, "Preferences", "/preferences").await?;
-    page(&PreferencesPage { frame, sentence, asked, rows, cap, next })
+    let unknown = if found.is_empty() { asked.as_str() } else { "" };
+    let add = format!("/preferences/new{}", query([("person", unknown)]));
+    let (may_author, removed) = (visit.viewer.may_author(), fields.text("done") == "removed");
+    page(&PreferencesPage { frame, sentence, asked, rows, cap, next, may_author, add, removed })
 }
 
 fn shown(row: &PreferenceRow, visit: &Visit, now: Timestamp) -> Row {
@@ -83,6 +94,7 @@ fn shown(row: &PreferenceRow, visit: &Visit, now: Timestamp) -> Row {
         wants.addresses.iter().map(|(kind, address)| format!("{kind} {address}")).collect();
     let zone = wants.time_zone.as_deref().unwrap_or("zone not known");
     Row {
+        link: format!("/preferences/edit{}", query([("key", row.person.as_str())])),
         person: row.person.clone(),
         addresses: addresses.join(", "),
         refused: refused.join(", "),

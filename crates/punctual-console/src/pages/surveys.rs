@@ -26,6 +26,7 @@ use crate::{
     answer::{Page, Refusal, page},
     form::Fields,
     frame::{Frame, Visit},
+    links,
     times::When,
     words::{self, Pill},
 };
@@ -62,8 +63,9 @@ struct Survey {
     integration: Option<String>,
     pill: Pill,
     version: String,
-    asked: String,
-    answered: String,
+    /// The figure, with the links that it counts where they may be seen.
+    asked: Figure,
+    answered: Figure,
     rate: Option<String>,
     changed: When,
 }
@@ -88,8 +90,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         answered_in_all += answered;
         rows.push(Survey {
             rate: (reached > 0).then(|| percent(answered, reached)),
-            asked: words::grouped(asked),
-            answered: words::grouped(answered),
+            asked: figure(row.id, asked, ""),
+            answered: figure(row.id, answered, "completed"),
             pill: state(&row),
             version: row.published_version.map_or_else(|| "–".to_owned(), |number| number.to_string()),
             changed: visit
@@ -127,6 +129,18 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         subscribers,
         done: subscribers::done(&Fields::of_query(&uri)),
     })
+}
+
+/// A figure, and where its rows are.
+pub struct Figure {
+    pub count: String,
+    pub link: Option<String>,
+}
+
+/// How many people were asked, or are in this state, with their links.
+fn figure(survey: i64, count: i64, status: &str) -> Figure {
+    let link = format!("/surveys/{survey}/instances{}", links::query([("status", status)]));
+    Figure { count: words::grouped(count), link: (count > 0).then_some(link) }
 }
 
 fn state(row: &SurveyRow) -> Pill {

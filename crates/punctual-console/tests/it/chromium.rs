@@ -43,6 +43,10 @@ fn program() -> PathBuf {
 
 impl Chromium {
     pub async fn start() -> Self {
+        // Which tests drive a browser is a filter of names in `.config/nextest.toml`; one that it misses would run beside others.
+        if let Ok(group) = std::env::var("NEXTEST_TEST_GROUP") {
+            assert_eq!(group, "browser", "name the test so that the group of browsers has it");
+        }
         let profile = tempfile::tempdir().unwrap();
         // The pipe is at descriptors 3 and 4; a shell puts our ends there.
         let mut child = Command::new("sh")

@@ -54,7 +54,7 @@ async fn value(stage: &mut Stage, name: &str) -> Value {
 }
 
 /// Forms that were refused are answers of 422 and 409, which a browser notes.
-fn forgive_refusals(stage: &mut Stage) {
+pub fn forgive_refusals(stage: &mut Stage) {
     stage.browser.told.retain(|message| {
         let text = message["params"]["entry"]["text"].as_str().unwrap_or_default();
         !text.contains("status of 422") && !text.contains("status of 409")

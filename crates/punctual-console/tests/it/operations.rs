@@ -14,9 +14,13 @@ use punctual_workflows::operations::{
     commands::{self, NewSubject},
 };
 
+use serde_json::json;
+
 use crate::{
     browser::{Stage, on_sqlite, walk},
-    client::{Client, rows},
+    client::{Client, attribute, rows},
+    editors_browser::{choose, forgive_refusals},
+    settings_browser::fill,
 };
 
 on_both! {
@@ -135,12 +139,16 @@ async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {
         client.page("/operations/new?type=event&on=2026-05-15").await.contains("value=\"2026-05-15T09:00\"")
     );
     let fields = [
-        ("type", "event"),
-        ("title", "Planning"),
-        ("start", "2026-05-15T09:00"),
-        ("end", ""),
-        ("creator", "ann"),
-        ("people", "ben"),
+        ("/type", "event"),
+        ("/title", "Planning"),
+        ("/days", "no"),
+        ("/startDate/at", "2026-05-15T09:00"),
+        ("/endDate/at", ""),
+        ("/creator", "ann"),
+        ("/participants?rows", "2"),
+        ("/participants/0", "ben"),
+        ("/participants/1", ""),
+        ("/messages", "usual"),
     ];
     let made = client.act("/operations/save", &fields).await;
     let place = made.headers["location"].to_str().unwrap().to_owned();
@@ -152,51 +160,130 @@ async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {
     );
     let path = place.split('?').next().unwrap();
     let id = path.rsplit('/').next().unwrap();
+    let key = format!("events/{id}");
+    let own = async || {
+        rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id.to_owned()])
+            .await
+            .unwrap()
+    };
+    assert_eq!(own().await.len(), 1, "at the start; there is no end");
     let form = client.page(&format!("{path}/edit")).await;
-    assert!(
-        form.contains("value=\"2026-05-15T09:00\"") && form.contains("<option value=\"ben\" selected>"),
-        "{form}"
-    );
-    let fields = [
-        ("id", id),
-        ("type", "event"),
-        ("title", "Planning"),
-        ("start", "2026-05-16T00:00"),
-        ("allDay", "yes"),
-        ("end", ""),
-        ("creator", "ann"),
+    for shown in [
+        "name=\"/startDate/at\" type=\"datetime-local\" value=\"2026-05-15T09:00\"",
+        "name=\"/participants/0\" value=\"ben\"",
+        "name=\"/rules/0/rule/type\"",
+        // What would be sent.
+        "<h3>Starts: Planning</h3>",
+        "Planning starts Fri 15 May 2026, 07:00 (UTC).",
+    ] {
+        assert!(form.contains(shown), "{shown}: {form}");
+    }
+    let version = attribute(&form, "name=\"version\" value=\"");
+    let rule = own().await[0].id.clone();
+    let changed = [
+        ("known", key.as_str()),
+        ("version", version.as_str()),
+        ("/id", key.as_str()),
+        ("/type", "event"),
+        ("/title", "Planning"),
+        ("/days", "yes"),
+        ("/startDate/day", "2026-05-16"),
+        ("/endDate/day", ""),
+        ("/creator", "ann"),
+        ("/participants?rows", "0"),
+        ("/messages", "own"),
+        ("/rules?rows", "2"),
+        ("/rules/0/id", rule.as_str()),
+        ("/rules/0/rule/type", "at_subject_date"),
+        ("/rules/0/rule/anchor", "start"),
+        ("/rules/0/channels", "email"),
+        ("/rules/1/rule/type", "relative"),
+        ("/rules/1/rule/anchor", "start"),
+        ("/rules/1/rule/offset", "-24h"),
+        ("/rules/1/channels", "email"),
+        ("/rules/1/message/subject", "Tomorrow: {{ title }}"),
     ];
-    client.act("/operations/save", &fields).await.leads_to(&format!("{path}?done=saved"));
-    let own = rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id.to_owned()])
-        .await
-        .unwrap();
-    assert_eq!(own[0].occurrence.as_deref(), Some("20260516T120000Z"));
-    assert!(client.page(path).await.contains("Sat 16 May 2026, all day"));
-    client.act("/operations/delete", &[("id", id), ("type", "event")]).await.leads_to("/operations");
+    client.act("/operations/save", &changed).await.leads_to(&format!("{path}?done=saved"));
+    let mut now = own().await;
+    now.sort_by(|a, b| a.occurrence.cmp(&b.occurrence));
+    let at: Vec<_> = now.iter().map(|rule| rule.occurrence.as_deref().unwrap()).collect();
+    assert_eq!(at, ["20260515T120000Z", "20260516T120000Z"]);
+    assert!(now.iter().any(|one| one.id == rule), "it is the same rule, moved");
+    let page = client.page(path).await;
+    assert!(page.contains("Sat 16 May 2026, all day") && page.contains("Tomorrow: {{ title }}"), "{page}");
+
+    // Somebody else was faster, with a message of it too: it is named, and nothing was lost.
+    let stale = client.act("/operations/save", &changed).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    assert!(stale.text.contains("Somebody else has changed this event meanwhile"), "{}", stale.text);
+    let version = attribute(&stale.text, "name=\"version\" value=\"");
+    // A message that is not in the form any more goes.
+    let mut fewer: Vec<(&str, &str)> =
+        changed.iter().copied().filter(|(name, _)| !name.starts_with("/rules/1")).collect();
+    fewer.iter_mut().for_each(|pair| match pair.0 {
+        "version" => pair.1 = version.as_str(),
+        "/rules?rows" => pair.1 = "1",
+        _ => {}
+    });
+    client.act("/operations/save", &fewer).await.leads_to(&format!("{path}?done=saved"));
+    assert_eq!(own().await.len(), 1);
+    client.act("/operations/delete", &[("key", &key)]).await.leads_to("/operations?done=removed");
     client.get(path).await.refused(404, "not_found");
-    client.act("/operations/delete", &[("id", id), ("type", "event")]).await.refused(404, "not_found");
+    client.act("/operations/delete", &[("key", &key)]).await.refused(404, "not_found");
 }
 
 async fn a_form_with_faults_comes_back_with_what_was_entered(bed: TestBed) {
     person(&bed, "ann").await;
     let client = Client::admin(&bed).await;
     let fields = [
-        ("type", "event"),
-        ("title", "<b>Plan</b>"),
-        ("start", "2026-05-15T09:00"),
-        ("end", "2026-05-14T09:00"),
-        ("creator", "ann"),
+        ("/type", "event"),
+        ("/title", "<b>Plan</b>"),
+        ("/days", "no"),
+        ("/startDate/at", "2026-05-15T09:00"),
+        ("/endDate/at", "2026-05-14T09:00"),
+        ("/creator", "ann"),
     ];
     let reply = client.act("/operations/save", &fields).await;
-    assert_eq!(reply.status, 200);
-    assert!(reply.text.contains("`endDate` is before `startDate`"), "{}", reply.text);
+    assert_eq!(reply.status, 422);
+    assert!(reply.text.contains("Ends (UTC) is before `startDate`"), "{}", reply.text);
     assert!(reply.text.contains("value=\"&#60;b&#62;Plan&#60;/b&#62;\""), "{}", reply.text);
-    let reply = client.act("/operations/save", &[("type", "task"), ("title", ""), ("start", "soon")]).await;
-    for fault in
-        ["`title` is missing", "`creator` is missing", "name=\"start\" value=\"soon\" aria-invalid=\"true\""]
-    {
+    let fields = [("/type", "task"), ("/title", ""), ("/days", "no"), ("/startDate/at", "soon")];
+    let reply = client.act("/operations/save", &fields).await;
+    for fault in [
+        "Title is missing",
+        "Creator is missing",
+        "name=\"/startDate/at\" type=\"datetime-local\" value=\"soon\" aria-invalid=\"true\"",
+    ] {
         assert!(reply.text.contains(fault), "{fault}: {}", reply.text);
     }
+    // Messages are refused at their fields: all of it or nothing.
+    let fields = [
+        ("/type", "event"),
+        ("/title", "Plan"),
+        ("/days", "no"),
+        ("/startDate/at", "2026-05-15T09:00"),
+        ("/creator", "ann"),
+        ("/messages", "own"),
+        ("/rules?rows", "2"),
+        ("/rules/0/rule/type", "at_subject_date"),
+        ("/rules/0/rule/anchor", "end"),
+        ("/rules/0/channels", "email"),
+        ("/rules/1/rule/type", "relative"),
+        ("/rules/1/rule/anchor", "start"),
+        ("/rules/1/rule/offset", "-1h"),
+        ("/rules/1/channels", "email"),
+    ];
+    let reply = client.act("/operations/save", &fields).await;
+    assert!(reply.status == 422 && reply.text.contains("There is no such date"), "{}", reply.text);
+    assert!(reply.text.contains("href=\"#f-rules-0-rule-anchor\""), "{}", reply.text);
+    let wrong = fields.map(|(name, value)| match name {
+        "/rules/0/rule/anchor" => (name, "start"),
+        "/rules/1/rule/offset" => (name, "soon"),
+        _ => (name, value),
+    });
+    let reply = client.act("/operations/save", &wrong).await;
+    assert!(reply.status == 422 && reply.text.contains("`soon` is no offset"), "{}", reply.text);
+    assert!(!client.page("/operations?view=list&on=2026-05-14").await.contains(">Plan<"));
 }
 
 async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
@@ -285,15 +372,16 @@ async fn who_may_only_read_has_no_buttons(bed: TestBed) {
     );
     assert!(!reader.page("/operations").await.contains("New event"));
     reader.get("/operations/new").await.refused(403, "scope_missing");
-    let fields = [("type", "event"), ("title", "x"), ("creator", "ann")];
+    let fields = [("/type", "event"), ("/title", "x"), ("/creator", "ann")];
     reader.act("/operations/save", &fields).await.refused(403, "scope_missing");
-    reader.act("/operations/delete", &[("id", &id), ("type", "event")]).await.refused(403, "scope_missing");
+    let key = format!("events/{id}");
+    reader.act("/operations/delete", &[("key", &key)]).await.refused(403, "scope_missing");
     reader.act("/operations/rule", &[("id", &id), ("type", "event")]).await.refused(403, "scope_missing");
     reader.act("/operations/repair", &[("rule", "x")]).await.refused(403, "scope_missing");
     let other = admin.with_key(&[Scope::Read, Scope::Author], Some(&["nz"])).await;
     // What belongs to no unit is the installation's.
     other.get(&format!("/operations/events/{id}")).await.refused(404, "not_found");
-    other.act("/operations/delete", &[("id", &id), ("type", "event")]).await.refused(404, "not_found");
+    other.act("/operations/delete", &[("key", &key)]).await.refused(404, "not_found");
 }
 
 /// On SQLite alone: the browser sees no database.
@@ -316,23 +404,36 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         // Made by hand: the form, then a message a day before, then a look at the calendar.
         stage.open("/operations").await;
         stage.browser.follow("a[href='/operations/new?type=event']").await;
-        stage.browser.click("input[name=title]").await;
-        stage.browser.write("Summer party").await;
-        stage.browser.eval("document.querySelector('input[name=start]').value = '2026-05-29T18:00'").await;
-        stage.browser.eval("document.querySelector('input[name=end]').value = '2026-05-29T17:00'").await;
-        stage.browser.eval("document.querySelector('select[name=creator]').value = 'ann'").await;
-        stage.browser.follow(".form button.primary").await;
-        assert!(stage.texts(".fault").await[0].contains("`endDate` is before `startDate`"));
+        fill(&mut stage, "/title", "Summer party").await;
+        let date =
+            |name: &str, at: &str| format!("document.querySelector('[name=\"{name}\"]').value = '{at}'");
+        stage.browser.eval(&date("/startDate/at", "2026-05-29T18:00")).await;
+        stage.browser.eval(&date("/endDate/at", "2026-05-29T17:00")).await;
+        // A person is found by name.
+        fill(&mut stage, "/creator", "an").await;
+        stage.browser.until("[...document.querySelector('[name=\"/creator\"]').list.options].some((one) => one.value === 'ann')").await;
+        fill(&mut stage, "/creator", "ann").await;
+        stage.browser.follow("#edit .form-acts .primary").await;
+        assert!(stage.texts(".entry-field .fault").await[0].contains("is before `startDate`"));
+        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/endDate/at"));
         assert_eq!(
-            stage.browser.eval("document.querySelector('input[name=title]').value").await,
+            stage.browser.eval("document.querySelector('[name=\"/title\"]').value").await,
             "Summer party"
         );
-        stage.browser.eval("document.querySelector('input[name=end]').value = '2026-05-29T23:00'").await;
-        stage.browser.follow(".form button.primary").await;
+        stage.browser.eval(&date("/endDate/at", "2026-05-29T23:00")).await;
+        // Another person, and messages of its own with words of their own; beside them stands what they will say.
+        stage.browser.follow("button[name=do][value='add /participants']").await;
+        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/participants/0"));
+        stage.browser.write("ben").await;
+        choose(&mut stage, "/messages", "own").await;
+        stage.browser.follow("button[name=do][value='add /rules']").await;
+        fill(&mut stage, "/rules/2/message/subject", "Tomorrow: {{ title }}").await;
+        stage.browser.until("[...document.querySelectorAll('.shown h3')].some((one) => one.textContent === 'Tomorrow: Summer party')").await;
+        stage.browser.picture("operations-new-1280-light").await;
+        stage.browser.follow("#edit .form-acts .primary").await;
         assert_eq!(stage.texts(".notice").await, ["Saved. Its people will be notified."]);
-        stage.browser.follow(".add-rule button").await;
-        assert_eq!(stage.texts(".notice").await, ["The message was added."]);
         assert!(stage.texts("#main .item-title").await.contains(&"24h before the start".to_owned()));
+        assert_eq!(stage.texts("section[aria-labelledby=people] .item-title").await.len(), 2);
         stage.open("/operations?on=2026-05-29").await;
         assert!(stage.texts(".entry-title").await.contains(&"Summer party".to_owned()));
 
@@ -341,6 +442,11 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         stage.browser.follow("a[href^='/operations/events/']").await;
         stage.browser.follow("form[action='/operations/repair'] button").await;
         assert_eq!(stage.texts(".notice").await, ["The rule is in step again."]);
+
+        // Seen to send: the words of its own, a day before.
+        bed.run_for(14 * 86_400 + 6 * 3_600).await;
+        assert!(bed.sent().iter().any(|sent| sent.subject == "Tomorrow: Summer party"));
+        forgive_refusals(&mut stage);
         stage.finish();
     });
 }

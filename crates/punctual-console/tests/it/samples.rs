@@ -166,21 +166,10 @@ impl Samples {
         }
     }
 
-    /// The address of a route with a sample in it; none for what is no page of its own. A route with a placeholder that
-    /// is not known here fails.
-    pub fn fill(&self, route: &str) -> Option<String> {
+    /// The address of a page with a sample in it. A route with a placeholder that is not known here fails.
+    pub fn fill(&self, route: &str) -> String {
         let run = self.run.rsplit('/').next().unwrap();
-        Some(match route {
-            // Files and what stands inside other pages; what leads to the provider of a single sign-on; the stream.
-            "/live" | "/notifications/{id}/html" | "/reports/{guid}/runs/{run}/files/{name}" => return None,
-            _ if route.starts_with("/assets/") || route.ends_with(".csv") || route.ends_with(".xlsx") => {
-                return None;
-            }
-            "/sign-in/with" | "/sign-in/answer" | "/sign-in/leave" | "/s/{publicId}/colours.css" => {
-                return None;
-            }
-            // There is one policy, and a key is never changed.
-            "/settings/policy/new" | "/settings/keys/edit" => return None,
+        match route {
             "/p/{token}" => self.preference.clone(),
             "/s/{publicId}" => format!("/s/{}", self.instance),
             "/invitation" => self.invitation.clone(),
@@ -190,6 +179,7 @@ impl Samples {
             "/operations/{kind}/{id}" | "/operations/{kind}/{id}/edit" => {
                 route.replace("{kind}", "events").replace("{id}", &self.event)
             }
+            "/operations/edit" => format!("/operations/edit?key=events/{}", self.event),
             "/operations/people/{id}" => "/operations/people/ann".to_owned(),
             "/operations/organisations/{id}" => "/operations/organisations/choir".to_owned(),
             "/settings/users/{id}" => format!("/settings/users/{}", self.user),
@@ -215,6 +205,7 @@ impl Samples {
                 "/settings/subscribers/new?adapter=webhook&key=webhook:crm".to_owned()
             }
             "/settings/subscribers/edit" => "/settings/subscribers/edit?key=in-process:log".to_owned(),
+            "/preferences/edit" => "/preferences/edit?key=ann".to_owned(),
             "/recipients" => "/recipients?address=ann%40example.org".to_owned(),
             "/search" => "/search?q=ann".to_owned(),
             "/why" => "/why?type=document&id=1&date=2026-06-13".to_owned(),
@@ -223,6 +214,21 @@ impl Samples {
             "/calendar" => "/calendar?from=2026-06-01".to_owned(),
             _ if route.contains('{') => panic!("the samples know no place for {route}: add one"),
             _ => route.to_owned(),
-        })
+        }
     }
+}
+
+/// Whether a route that can be read is a page of its own.
+pub fn is_page(route: &str) -> bool {
+    let is_other = match route {
+        // Files and what stands inside other pages; the stream.
+        "/live" | "/notifications/{id}/html" | "/reports/{guid}/runs/{run}/files/{name}" => true,
+        "/s/{publicId}/colours.css" => true,
+        // What leads to the provider of a single sign-on.
+        "/sign-in/with" | "/sign-in/answer" | "/sign-in/leave" => true,
+        // There is one policy, and a key is never changed.
+        "/settings/policy/new" | "/settings/keys/edit" => true,
+        _ => route.starts_with("/assets/") || route.ends_with(".csv") || route.ends_with(".xlsx"),
+    };
+    !is_other
 }

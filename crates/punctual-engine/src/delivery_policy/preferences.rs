@@ -17,7 +17,7 @@ use punctual_store::{
 };
 use serde_json::Value;
 
-use crate::{Actor, CommandError, Engine, EngineError};
+use crate::{Actor, CommandError, Engine, EngineError, commands::Seen};
 
 /// The kind of the work rows that send people what they did not get.
 pub const DIGEST: &str = "digest";
@@ -37,6 +37,29 @@ impl Engine {
         let mut preference = Preference::read(&row.definition);
         change(&mut preference);
         write(&mut tx, now, &person, &preference).await?;
+        by.audit(&mut tx, now, AuditAction::Put, "preference", &person, None).await?;
+        let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
+        tx.commit().await?;
+        self.policy.invalidate();
+        Ok(stored)
+    }
+
+    /// Sets all that a person wants, for somebody who has seen what they replace.
+    #[boxed]
+    pub async fn replace_preference(
+        &self,
+        by: &Actor,
+        seen: Seen,
+        person: &str,
+        wanted: &Preference,
+    ) -> Result<PreferenceRow, CommandError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let person = named(&mut tx, person).await?;
+        let row = preferences::lock(&mut tx.conn(), now, &person).await?;
+        // A row that was made for the lock has no version yet.
+        seen.check(Some(row.version).filter(|version| *version > 0), &person)?;
+        write(&mut tx, now, &person, wanted).await?;
         by.audit(&mut tx, now, AuditAction::Put, "preference", &person, None).await?;
         let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
         tx.commit().await?;

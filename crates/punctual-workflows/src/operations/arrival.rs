@@ -27,7 +27,7 @@ use punctual_wire::operations::texts::RuleTexts;
 use serde_json::json;
 
 use super::{
-    Input, KIND, Payload, Reach, instant,
+    Anchor, Input, KIND, Payload, Reach, instant,
     log::{self, Put},
     occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, why_nobody, words,
 };
@@ -206,19 +206,7 @@ impl Known {
                 words::subject_line(subject, anchor),
                 words::body(subject, anchor, &when),
             );
-            let context = || {
-                json!({
-                    "title": subject.title,
-                    "whenLabel": when,
-                    "timeZone": zone,
-                    "subjectType": subject.subject_type,
-                    "subjectId": subject.id,
-                    "kind": anchor.as_str(),
-                    "isAllDay": subject.is_all_day,
-                    "startsAt": subject.start_at.map(|at| instant(at).to_string()),
-                    "endsAt": subject.end_at.map(|at| instant(at).to_string()),
-                })
-            };
+            let context = || context(subject, anchor, &when, &zone);
             // What the rule says itself comes before what is said of all of its topic.
             if !texts.is_empty() {
                 give_texts(&mut new, &texts, context);
@@ -239,6 +227,21 @@ impl Known {
         };
         groups.into_iter().map(message).collect()
     }
+}
+
+/// What the texts of a rule see.
+pub(super) fn context(subject: &SubjectRow, anchor: Anchor, when: &str, zone: &str) -> serde_json::Value {
+    json!({
+        "title": subject.title,
+        "whenLabel": when,
+        "timeZone": zone,
+        "subjectType": subject.subject_type,
+        "subjectId": subject.id,
+        "kind": anchor.as_str(),
+        "isAllDay": subject.is_all_day,
+        "startsAt": subject.start_at.map(|at| instant(at).to_string()),
+        "endsAt": subject.end_at.map(|at| instant(at).to_string()),
+    })
 }
 
 /// Gives a message the texts of its rule; what the rule leaves out stays in the usual words, which are no templates.

@@ -49,7 +49,7 @@ pub struct NewSubject {
 }
 
 impl NewSubject {
-    fn row(&self) -> SubjectRow {
+    pub(super) fn row(&self) -> SubjectRow {
         SubjectRow {
             id: self.id.clone(),
             subject_type: self.subject_type.as_str().to_owned(),
@@ -312,7 +312,7 @@ fn missing(id: &str) -> CommandError {
     CommandError::not_found("rule", id)
 }
 
-fn fits(
+pub(super) fn fits(
     subject: &SubjectRow,
     own: &[RuleRow],
     except: Option<&str>,
@@ -349,7 +349,11 @@ async fn rule(engine: &Engine, by: &Actor, id: &str) -> Result<Option<RuleRow>, 
 }
 
 /// The boundary: what went wrong with scheduling is logged, under `scheduler_errors`, and nowhere else.
-async fn schedule<'a>(engine: &Engine, subject: &SubjectRow, rules: impl Iterator<Item = &'a RuleRow>) {
+pub(super) async fn schedule<'a>(
+    engine: &Engine,
+    subject: &SubjectRow,
+    rules: impl Iterator<Item = &'a RuleRow>,
+) {
     let ids: Vec<String> = rules.map(|rule| rule.id.clone()).collect();
     let failed = sync(engine, &ids, Cause::Person).await;
     if failed.is_empty() {
@@ -365,11 +369,11 @@ async fn schedule<'a>(engine: &Engine, subject: &SubjectRow, rules: impl Iterato
     );
 }
 
-fn new_id(engine: &Engine) -> String {
+pub(super) fn new_id(engine: &Engine) -> String {
     engine.random.ordered_uuid(engine.clock.now()).to_string()
 }
 
-async fn audited(
+pub(super) async fn audited(
     tx: &mut Tx,
     now: Timestamp,
     by: &Actor,

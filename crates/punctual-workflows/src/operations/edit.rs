@@ -36,7 +36,7 @@ impl State<'_> {
     }
 
     /// What a new one gets: the organisation's own rules, or one at each date.
-    fn defaults(&self) -> Vec<DefaultRule> {
+    pub fn defaults(&self) -> Vec<DefaultRule> {
         let own = self.organisation.and_then(|organisation| organisation.rules.as_deref());
         if let Some(own) = own.and_then(|text| serde_json::from_str(text).ok()) {
             return own;

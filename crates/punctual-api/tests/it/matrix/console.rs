@@ -170,8 +170,12 @@ async fn named_in_forms(
     told: &mut Vec<String>,
 ) {
     let names = fields_of_the_console();
-    for (one_id, nobodys_id) in places.values().filter(|(one, other)| one != other) {
-        let (one_id, nobodys_id) = (one_id.replace("%2F", "/"), nobodys_id.replace("%2F", "/"));
+    let differ = places.values().filter(|(one, other)| one != other);
+    let plain = differ.map(|(one, other)| (one.replace("%2F", "/"), other.replace("%2F", "/")));
+    // An event is named with its type where it is one of two sorts.
+    let (event, nobodys) = &places["events/{id}"];
+    let typed = [(format!("events/{event}"), format!("events/{nobodys}"))];
+    for (one_id, nobodys_id) in plain.chain(typed) {
         let one = viewer.send(Method::POST, path, &form(&names, &viewer.token, &one_id)).await;
         let other = match takes_a_name(route) {
             true => one.clone(),

@@ -99,10 +99,19 @@ fn said(one: &CauseCount, is_repaired: bool) -> String {
     }
 }
 
-/// The rows in the outbox; a list has a filter of its own.
+/// The rows in the outbox: by the cause, and by the list or channel that it is about.
 fn rows_of(one: &CauseCount) -> String {
-    let list = if one.reason == "list-unknown" { one.about.as_str() } else { "" };
-    format!("/outbox{}", links::query([("status", "parked"), ("list", list)]))
+    let (list, channel) = match one.reason.as_str() {
+        "list-unknown" => (one.about.as_str(), ""),
+        // What is wrong with a template is in the cause alone.
+        reason if reason.starts_with("template-") => ("", ""),
+        _ => ("", one.about.as_str()),
+    };
+    let cause = one.reason.as_str();
+    format!(
+        "/outbox{}",
+        links::query([("status", "parked"), ("cause", cause), ("list", list), ("channel", channel)])
+    )
 }
 
 fn cause_in(fields: &crate::form::Fields) -> Cause {

@@ -1,6 +1,5 @@
-//! The form for an event or task, and what it does. Faults are next to their fields, with the entered text kept.
-
-use std::collections::BTreeMap;
+//! The editor of an event or task: when it is and for whom, the messages that announce it with their texts, and beside them each message as it
+//! would be sent.
 
 use askama::Template;
 use axum::{
@@ -10,319 +9,480 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_store::operations::{organisations, people, subjects::SubjectRow};
+use punctual_engine::{CommandError, OwnUnit, commands::Seen};
+use punctual_store::{
+    business_units, channels,
+    operations::{organisations, people, rules, rules::RuleRow, subjects::SubjectRow},
+};
 use punctual_wire::{
-    FieldError, Problem,
-    operations::subjects::{EVENT, SubjectRequest, TASK, check_order, settle},
+    Code, FieldError,
+    operations::{
+        rules::RuleRequest,
+        subjects::{EVENT, SubjectRequest, TASK, check_order, settle},
+        texts::RuleTexts,
+    },
 };
-use punctual_workflows::operations::{
-    SubjectType,
-    commands::{self, Changed, NewSubject},
-    texts,
+use punctual_workflows::{
+    inline,
+    operations::{
+        SubjectType, commands,
+        commands::{DefaultRule, NewSubject},
+        preview::{Expected, expected},
+        save::{WantedRule, save, state_of},
+        spec_of, texts,
+        written::{rule_shape, rule_spec, texts_fit},
+    },
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::visible;
+use super::{fields, fields::Offered, shape, visible, when};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{Page, Refusal},
+    editor::{
+        Act, Done, Form, Listing, Notice, Refused, Resource, Stored, again, routes as pages, shown, take_text,
+    },
     form::{Fields, Signed},
-    frame::{Frame, Visit},
-    times::Zone,
+    frame::Visit,
+    times::When,
 };
 
-/// People and organisations to choose from; whoever has more uses the API.
-const CHOICES: i64 = 500;
+/// Names that a field offers; with script, others are searched while one types.
+const OFFERED: i64 = 200;
+
+pub struct Subjects;
 
 pub fn routes() -> Router<Shared> {
     Router::new()
-        .route("/operations/new", get(new))
         .route("/operations/{kind}/{id}/edit", get(edit))
-        .route("/operations/save", post(save))
-        .route("/operations/delete", post(delete))
+        .route("/operations/preview", post(preview))
+        .merge(pages::<Subjects>())
 }
 
-#[derive(Template)]
-#[template(path = "operations_form.html")]
-struct FormPage {
-    frame: Frame,
-    here: String,
-    title: String,
-    entered: Entered,
-    faults: BTreeMap<&'static str, String>,
-    people: Vec<Choice>,
-    creators: Vec<Choice>,
-    organisations: Vec<Choice>,
+/// The name of one among both types: `events/ID`.
+pub fn key(subject_type: &str, id: &str) -> String {
+    format!("{subject_type}s/{id}")
 }
 
-struct Choice {
-    value: String,
-    name: String,
-    chosen: bool,
+fn of_key(key: &str) -> Option<(SubjectType, &str)> {
+    let (kind, id) = key.split_once('/')?;
+    Some((SubjectType::parse(kind.strip_suffix('s')?)?, id))
 }
 
-/// What is in the fields.
-#[derive(Clone, Default)]
-struct Entered {
-    id: String,
-    is_task: bool,
-    title: String,
-    /// Local date and time, or a date for whole days.
-    start: String,
-    end: String,
-    is_all_day: bool,
-    creator: String,
-    people: Vec<String>,
-    organisation: String,
-}
+impl Resource for Subjects {
+    const HOME: &'static str = "/operations";
+    const ONE: &'static str = "event";
+    const MANY: &'static str = "Operations";
+    const NAV: &'static str = "/operations";
+    const KEY: &'static str = "/id";
+    const REMOVING: (&'static str, &'static str) =
+        ("Delete", "Its messages stop, and what is queued is withdrawn.");
 
-impl Entered {
-    fn read(fields: &Fields) -> Self {
-        Self {
-            id: fields.text("id").to_owned(),
-            is_task: fields.text("type") == "task",
-            title: fields.text("title").to_owned(),
-            start: fields.text("start").to_owned(),
-            end: fields.text("end").to_owned(),
-            is_all_day: fields.text("allDay") == "yes",
-            creator: fields.text("creator").to_owned(),
-            people: fields.all("people").map(str::to_owned).collect(),
-            organisation: fields.text("organisation").to_owned(),
-        }
+    fn one(draft: &Value) -> &'static str {
+        if draft["type"] == "task" { "task" } else { "event" }
     }
 
-    fn of(row: &SubjectRow, zone: &Zone) -> Self {
-        let at = |micros: Option<i64>| {
-            let at = Timestamp::from_microsecond(micros?).ok()?;
-            // Whole days are days of UTC; the field has a time that nobody reads.
-            Some(if row.is_all_day { at.strftime("%Y-%m-%dT00:00").to_string() } else { zone.field(at) })
+    fn at(key: &str) -> String {
+        format!("/operations/{key}/edit")
+    }
+
+    fn after(key: &str, note: &str, _: &str) -> String {
+        format!("/operations/{key}?done={note}")
+    }
+
+    fn back(stored: Option<&Stored>) -> String {
+        stored.map_or_else(|| Self::HOME.to_owned(), |stored| format!("/operations/{}", stored.key))
+    }
+
+    fn name(stored: &Stored) -> String {
+        stored.draft["title"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn to_form(request: &Value) -> Value {
+        shape::to_form(request)
+    }
+
+    fn of_form(draft: Value) -> Value {
+        shape::of_form(draft)
+    }
+
+    fn place(pointer: &str) -> String {
+        shape::place(pointer)
+    }
+
+    fn act(act: &Act, tree: &mut Value) -> Option<String> {
+        let place = act.apply(tree)?;
+        if act.word == "add" && act.pointer == "/rules" {
+            let rule = tree.pointer_mut(&place)?;
+            *rule = json!({ "rule": { "type": "relative", "anchor": "start", "offset": "-24h" }, "channels": "email" });
+        }
+        Some(place)
+    }
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_author()
+    }
+
+    fn fresh(app: &App, visit: &Visit, draft: &mut Map<String, Value>) {
+        let on = draft.get("on").and_then(|day| day.as_str()?.parse().ok());
+        let today = on.unwrap_or_else(|| visit.zone.day(Visit::now(app)));
+        let at = |time: &str| visit.zone.read(&format!("{today}T{time}")).map(|at| at.to_string());
+        let rule = |anchor: &str| json!({ "rule": { "type": "at_subject_date", "anchor": anchor }, "channels": ["email"] });
+        let usual = json!({ "type": "event", "startDate": at("09:00"), "endDate": at("10:00"), "usual": true,
+            "rules": [rule("start"), rule("end")] });
+        draft.extend(usual.as_object().cloned().unwrap_or_default());
+    }
+
+    async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
+        Ok(Listing::default())
+    }
+
+    async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
+        let Some((subject_type, id)) = of_key(key) else { return Ok(None) };
+        let row = match visible(app, visit, subject_type.as_str(), id).await {
+            Ok(row) => row,
+            Err(refusal) => match refusal.into_problem() {
+                problem if problem.code == Code::NotFound => return Ok(None),
+                problem => return Err(problem.into()),
+            },
         };
-        Self {
-            id: row.id.clone(),
-            is_task: row.subject_type == "task",
-            title: row.title.clone(),
-            start: at(row.start_at).unwrap_or_default(),
-            end: at(row.end_at).unwrap_or_default(),
-            is_all_day: row.is_all_day,
-            creator: row.creator.clone(),
-            people: texts(&row.people),
-            organisation: row.organisation.clone().unwrap_or_default(),
+        let mut reader = app.engine.store.read_for_people().await?;
+        let own =
+            rules::of_subjects(&mut reader.conn(), &visit.viewer.by.reach(), vec![id.to_owned()]).await?;
+        Ok(Some(Stored {
+            draft: request_of(&row, &own, key),
+            version: state_of(&row, &own),
+            secrets: Vec::new(),
+            sentence: "Its people are notified in time, and a changed date moves the messages.".to_owned(),
+            key: key.to_owned(),
+        }))
+    }
+
+    async fn form(app: &App, visit: &Visit, draft: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+        let offered = offered(app, visit, draft).await?;
+        Ok(fields::form(draft, &offered, &visit.zone, stored.is_some()))
+    }
+
+    async fn save(app: &App, visit: &Visit, seen: Seen, draft: Value) -> Result<Done, Refused> {
+        let (mut new, wanted) = read(&draft)?;
+        let by = &visit.viewer.by;
+        let is_new = new.id.is_empty();
+        if is_new {
+            new.id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
+            // Whoever is limited to business units makes things in the first of them.
+            let unit = visit.viewer.unit_or_first(new.business_unit.as_deref().unwrap_or_default());
+            new.business_unit = app.engine.unit_for(by, unit, "/businessUnit").await?;
+        }
+        let row = save(&app.engine, by, seen, &new, wanted.as_deref()).await?;
+        let note = if is_new { "created" } else { "saved" };
+        Ok(Done::Saved { key: key(&row.subject_type, &row.id), note })
+    }
+
+    async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
+        let Some((subject_type, id)) = of_key(key) else {
+            return Err(CommandError::not_found("event", key));
+        };
+        let may = |row: &SubjectRow| row.subject_type == subject_type.as_str();
+        match commands::delete(&app.engine, &visit.viewer.by, id, may).await? {
+            true => Ok(()),
+            false => Err(CommandError::not_found(subject_type.as_str(), id)),
         }
     }
 
-    fn subject_type(&self) -> SubjectType {
-        if self.is_task { SubjectType::Task } else { SubjectType::Event }
+    async fn beside(
+        app: &App,
+        visit: &Visit,
+        _: Option<&Stored>,
+        draft: &Value,
+        _: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let part = MessagesPart::of(app, visit, draft).await?;
+        part.render().map_err(|error| Refusal::internal(&error))
     }
+}
 
-    /// The same request that the API takes, so that both refuse the same.
-    fn request(&self, zone: &Zone) -> Value {
-        let words = if self.is_task { TASK } else { EVENT };
-        let date = |text: &str| -> Value {
-            match text {
-                "" => Value::Null,
-                text if self.is_all_day => text.get(..10).unwrap_or(text).into(),
-                // What cannot be read goes on as it is, and is refused with its field.
-                text => zone.read(text).map_or_else(|| text.into(), |at| at.to_string().into()),
+/// One that is stored, as the request that would make it.
+fn request_of(row: &SubjectRow, own: &[RuleRow], key: &str) -> Value {
+    let is_task = row.subject_type == "task";
+    let words = if is_task { TASK } else { EVENT };
+    let at = |micros: Option<i64>| {
+        let at = Timestamp::from_microsecond(micros?).ok()?;
+        // Whole days are days of UTC.
+        Some(if row.is_all_day { at.strftime("%Y-%m-%d").to_string() } else { at.to_string() })
+    };
+    let mut request =
+        json!({ "id": key, "type": row.subject_type, "title": row.title, "creator": row.creator });
+    request[words.people] = texts(&row.people).into();
+    if !is_task {
+        request["isAllDay"] = row.is_all_day.into();
+    }
+    let optional = [
+        (words.start, at(row.start_at)),
+        (words.end, at(row.end_at)),
+        ("organisation", row.organisation.clone()),
+        ("timeZone", row.time_zone.clone()),
+        ("location", row.location.clone()),
+        ("description", row.description.clone()),
+        ("businessUnit", row.business_unit.clone()),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            request[name] = value.into();
+        }
+    }
+    request["rules"] = own.iter().filter_map(rule_of).collect();
+    request
+}
+
+fn rule_of(row: &RuleRow) -> Option<Value> {
+    let shape = rule_shape(&spec_of(row)?);
+    // How its messages are handled stands beside the rest.
+    let handling: Option<Value> = row.handling.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let mut rule = handling.filter(Value::is_object).unwrap_or_else(|| json!({}));
+    rule["id"] = row.id.as_str().into();
+    rule["rule"] = json!(shape);
+    rule["channels"] = texts(&row.channels).into();
+    let message = RuleTexts::stored(row.texts.as_deref());
+    if !message.is_empty() {
+        rule["message"] = json!(message);
+    }
+    if !row.active {
+        rule["active"] = false.into();
+    }
+    Some(rule)
+}
+
+/// What a request asks for; its id is empty where it is new.
+fn read(draft: &Value) -> Result<(NewSubject, Option<Vec<WantedRule>>), Vec<FieldError>> {
+    let mut draft = draft.clone();
+    let known = take_text(&mut draft, "id");
+    let named = take_text(&mut draft, "type");
+    let (subject_type, id) = match of_key(&known) {
+        Some((subject_type, id)) => (subject_type, id.to_owned()),
+        None => match SubjectType::parse(&named) {
+            Some(subject_type) => (subject_type, String::new()),
+            None => {
+                let detail = "`type` takes `event` or `task`.";
+                return Err(vec![FieldError::new("/type", Code::OutOfRange, detail)]);
             }
-        };
-        let filled = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
-        let mut request = json!({
-            "title": filled(&self.title),
-            "creator": filled(&self.creator),
-            "organisation": filled(&self.organisation),
-        });
-        request[words.start] = date(&self.start);
-        request[words.end] = date(&self.end);
-        request[words.people] = self.people.clone().into();
-        if words.may_be_all_day {
-            request["isAllDay"] = self.is_all_day.into();
-        }
-        request
-    }
-
-    fn checked(&self, zone: &Zone) -> Result<Checked, Vec<FieldError>> {
-        let words = if self.is_task { TASK } else { EVENT };
-        let request = SubjectRequest::read(&self.request(zone), "", words)?;
-        let one = |fault: FieldError| vec![fault];
-        let start = settle(request.start, request.is_all_day, words.start).map_err(one)?;
-        let end = settle(request.end, request.is_all_day, words.end).map_err(one)?;
-        check_order(start, end, words).map_err(one)?;
-        Ok(Checked { request, start, end })
-    }
-}
-
-struct Checked {
-    request: SubjectRequest,
-    start: Option<Timestamp>,
-    end: Option<Timestamp>,
-}
-
-async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
-    visit.must_author()?;
-    let fields = Fields::of_query(&uri);
-    let day = fields.text("on").parse().unwrap_or_else(|_| visit.zone.day(Visit::now(&app)));
-    let entered = Entered {
-        is_task: fields.text("type") == "task",
-        start: format!("{day}T09:00"),
-        end: format!("{day}T10:00"),
-        ..Entered::default()
-    };
-    form(&app, &visit, entered, Vec::new()).await
-}
-
-async fn edit(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(String, String)>) -> Page {
-    visit.must_author()?;
-    let row = visible(&app, &visit, kind.trim_end_matches('s'), &id).await?;
-    let entered = Entered::of(&row, &visit.zone);
-    form(&app, &visit, entered, Vec::new()).await
-}
-
-async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
-    let mut reader = app.engine.store.read_for_people().await?;
-    let known = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
-    let groups = organisations::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
-    drop(reader);
-    let mut names: Vec<(String, String)> = known
-        .into_iter()
-        .map(|row| {
-            let name = format!("{} ({})", row.name, row.id);
-            (row.id, name)
-        })
-        .collect();
-    // Somebody who is named and not known stays named.
-    for id in entered.people.iter().chain([&entered.creator]).filter(|id| !id.is_empty()) {
-        if names.iter().all(|(known, _)| known != id) {
-            names.push((id.clone(), format!("{id} (not known)")));
-        }
-    }
-    let choices = |chosen: &dyn Fn(&str) -> bool| -> Vec<Choice> {
-        let choice = |(value, name): &(String, String)| Choice {
-            chosen: chosen(value),
-            value: value.clone(),
-            name: name.clone(),
-        };
-        names.iter().map(choice).collect()
-    };
-    let mut groups: Vec<Choice> = groups
-        .into_iter()
-        .map(|row| Choice { chosen: row.id == entered.organisation, value: row.id, name: row.name })
-        .collect();
-    if !entered.organisation.is_empty() && groups.iter().all(|one| !one.chosen) {
-        let value = entered.organisation.clone();
-        groups.push(Choice { name: value.clone(), value, chosen: true });
-    }
-    let what = if entered.is_task { "task" } else { "event" };
-    let title = if entered.id.is_empty() { format!("New {what}") } else { format!("Edit {what}") };
-    page(&FormPage {
-        frame: visit.frame(app, &title, "/operations").await?,
-        here: match entered.id.as_str() {
-            "" => "/operations".to_owned(),
-            id => format!("/operations/{what}s/{id}"),
         },
-        title,
-        faults: faults.into_iter().map(|fault| (field_of(&fault.pointer), fault.detail)).collect(),
-        people: choices(&|id| entered.people.iter().any(|one| one == id)),
-        creators: choices(&|id| entered.creator == id),
-        organisations: groups,
-        entered,
-    })
-}
-
-/// The field of the form that a pointer of the request means.
-fn field_of(pointer: &str) -> &'static str {
-    match pointer.split('/').nth(1).unwrap_or_default() {
-        "title" => "title",
-        "startDate" | "startedAt" => "start",
-        "endDate" | "finishedAt" => "end",
-        "creator" => "creator",
-        "participants" | "relatedUsers" => "people",
-        "organisation" => "organisation",
-        _ => "other",
-    }
-}
-
-async fn save(State(app): State<Shared>, signed: Signed) -> Page {
-    let Signed { visit, fields } = signed;
-    visit.must_author()?;
-    let entered = Entered::read(&fields);
-    let checked = match entered.checked(&visit.zone) {
-        Ok(checked) => checked,
-        Err(faults) => return form(&app, &visit, entered, faults).await,
     };
-    let subject_type = entered.subject_type();
-    let (id, word) = if entered.id.is_empty() {
-        (create(&app, &visit, checked, subject_type).await?, "created")
-    } else {
-        update(&app, &visit, &entered, checked).await?;
-        (entered.id, "saved")
+    let rules = draft.as_object_mut().and_then(|fields| fields.remove("rules"));
+    let words = if subject_type == SubjectType::Task { TASK } else { EVENT };
+    let mut faults = Vec::new();
+    let wanted = rules.map(|rules| wanted(&rules, subject_type, &mut faults));
+    let request = match SubjectRequest::read(&draft, "", words) {
+        Ok(request) => request,
+        Err(mut found) => {
+            found.extend(faults);
+            return Err(found);
+        }
     };
-    see_other(&format!("/operations/{}s/{id}?done={word}", subject_type.as_str()))
-}
-
-async fn create(
-    app: &App,
-    visit: &Visit,
-    checked: Checked,
-    subject_type: SubjectType,
-) -> Result<String, Refusal> {
-    let Checked { request, start, end } = checked;
-    // Whoever is limited to business units makes things in the first of them.
-    let unit = visit.viewer.unit_or_first("");
-    let business_unit = app.engine.unit_for(&visit.viewer.by, unit, "").await?;
+    let dated = |given, name| settle(given, request.is_all_day, name);
+    let dates = dated(request.start, words.start).and_then(|start| {
+        let end = dated(request.end, words.end)?;
+        check_order(start, end, words).map(|()| (start, end))
+    });
+    let (start_at, end_at) = match dates {
+        Ok(dates) if faults.is_empty() => dates,
+        Ok(_) => return Err(faults),
+        Err(fault) => {
+            faults.insert(0, fault);
+            return Err(faults);
+        }
+    };
     let new = NewSubject {
-        id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
+        id,
         subject_type,
         title: request.title,
-        start_at: start,
-        end_at: end,
+        start_at,
+        end_at,
         is_all_day: request.is_all_day,
         creator: request.creator,
         people: request.people,
         organisation: request.organisation,
-        time_zone: None,
-        business_unit,
+        time_zone: request.time_zone,
+        // Checked where it is saved.
+        business_unit: OwnUnit::stored(request.business_unit),
         ical_uid: None,
         ical_series: None,
         location: request.location,
         description: request.description,
     };
-    commands::create(&app.engine, &visit.viewer.by, std::slice::from_ref(&new)).await?;
-    Ok(new.id)
+    Ok((new, wanted))
 }
 
-async fn update(app: &App, visit: &Visit, entered: &Entered, checked: Checked) -> Result<(), Refusal> {
-    let Checked { request, start, end } = checked;
-    let what = entered.subject_type().as_str();
-    let unknown = || Refusal::from(Problem::not_found(what, &entered.id));
-    let changed = commands::update(&app.engine, &visit.viewer.by, &entered.id, |before| {
-        if before.subject_type != what {
-            return Err(unknown());
+fn wanted(rules: &Value, subject_type: SubjectType, faults: &mut Vec<FieldError>) -> Vec<WantedRule> {
+    let Some(rules) = rules.as_array() else {
+        faults.push(FieldError::new("/rules", Code::WrongType, "`rules` takes an array."));
+        return Vec::new();
+    };
+    let one = |(index, rule): (usize, &Value)| -> Result<WantedRule, Vec<FieldError>> {
+        let mut rule = rule.clone();
+        let id = take_text(&mut rule, "id");
+        let at = format!("/rules/{index}");
+        let active = match rule.as_object_mut().and_then(|fields| fields.remove("active")) {
+            None => true,
+            Some(Value::Bool(active)) => active,
+            Some(_) => {
+                let detail = "`active` takes true or false.";
+                return Err(vec![FieldError::new(format!("{at}/active"), Code::WrongType, detail)]);
+            }
+        };
+        if let Some(fields) = rule.as_object_mut() {
+            fields.insert("subjectType".to_owned(), subject_type.as_str().into());
+            fields.insert("subjectId".to_owned(), "new".into());
         }
-        Ok(SubjectRow {
-            title: request.title,
-            start_at: start.map(Timestamp::as_microsecond),
-            end_at: end.map(Timestamp::as_microsecond),
-            is_all_day: request.is_all_day,
-            creator: request.creator,
-            people: Value::from(request.people).to_string(),
-            organisation: request.organisation,
-            ..before.clone()
-        })
+        let request = RuleRequest::read(&rule, &at)?;
+        let alone = |fault: FieldError| vec![fault];
+        let spec = rule_spec(&request.rule, &format!("{at}/rule")).map_err(alone)?;
+        texts_fit(&request.message, &format!("{at}/message")).map_err(alone)?;
+        let wanted = DefaultRule {
+            rule: spec,
+            channels: request.channels,
+            handling: request.handling.into(),
+            message: request.message,
+        };
+        Ok(WantedRule { id: Some(id).filter(|id| !id.is_empty()), active, wanted })
+    };
+    let mut read = Vec::new();
+    for rule in rules.iter().enumerate() {
+        match one(rule) {
+            Ok(rule) => read.push(rule),
+            Err(found) => faults.extend(found),
+        }
+    }
+    read
+}
+
+/// Whether a person is one of the viewer's units, or of all: the unit of a draft is what somebody typed.
+fn sees(visit: &Visit, person: &people::PersonRow) -> bool {
+    person.business_unit.as_deref().is_none_or(|unit| visit.viewer.by.may_touch(Some(unit)))
+}
+
+async fn offered(app: &App, visit: &Visit, draft: &Value) -> Result<Offered, Refusal> {
+    let reach = visit.viewer.by.reach();
+    let mut reader = app.engine.store.read_for_people().await?;
+    let known = people::page(&mut reader.conn(), &reach, "", OFFERED).await?;
+    let groups = organisations::page(&mut reader.conn(), &reach, "", OFFERED).await?;
+    let units = business_units::page(&mut reader.conn(), &reach, "", OFFERED).await?;
+    let all = channels::all(&mut reader.conn()).await?;
+    // Those who are named and not among the first are shown with their names too.
+    let named: Vec<String> = draft["participants"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .chain([&draft["creator"]])
+        .filter_map(|id| id.as_str().map(str::to_owned))
+        .collect();
+    let names = people::named(&mut reader.conn(), named.clone()).await?;
+    drop(reader);
+    let mut offered: Vec<(String, String)> = known.into_iter().map(|row| (row.id, row.name)).collect();
+    let unit = draft["businessUnit"].as_str();
+    for id in named {
+        if offered.iter().all(|(known, _)| *known != id)
+            && let Some(person) = names.get(unit, &id).filter(|person| sees(visit, person))
+        {
+            offered.push((id, person.name.clone()));
+        }
+    }
+    let mut words: Vec<String> = vec!["email".to_owned()];
+    let of_rules = draft["rules"].as_array().into_iter().flatten().flat_map(|rule| match &rule["channels"] {
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::String(word) => vec![word.clone()],
+        _ => Vec::new(),
     });
-    match changed.await? {
-        Changed::Done(_) => Ok(()),
-        Changed::Refused(refusal) => Err(refusal),
-        Changed::NotFound => Err(unknown()),
+    let kinds = all.iter().filter_map(|row| row.key.split(':').next()).map(str::to_owned);
+    for word in kinds.chain(of_rules) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    Ok(Offered {
+        people: offered,
+        organisations: groups.into_iter().map(|row| (row.id, row.name)).collect(),
+        units: units.into_iter().map(|row| (row.id, row.name)).collect(),
+        channels: words,
+        variables: inline::OPERATION.hint(),
+    })
+}
+
+/// The messages as they would be sent.
+#[derive(Template)]
+#[template(path = "operations_messages.html")]
+struct MessagesPart {
+    /// Why there is nothing to see.
+    nothing: String,
+    to: String,
+    messages: Vec<Message>,
+}
+
+struct Message {
+    title: String,
+    over: String,
+    when: Option<When>,
+    subject: String,
+    body: String,
+    fault: Option<String>,
+}
+
+impl MessagesPart {
+    async fn of(app: &App, visit: &Visit, draft: &Value) -> Result<Self, Refusal> {
+        let mut part = Self { nothing: String::new(), to: String::new(), messages: Vec::new() };
+        let (new, rules) = match read(draft) {
+            Ok(read) => read,
+            Err(faults) => {
+                let first = faults.first().map(|fault| fault.detail.replace('`', "")).unwrap_or_default();
+                part.nothing = format!("The messages stand here once the form is complete. {first}");
+                return Ok(part);
+            }
+        };
+        let mut reader = app.engine.store.read_for_people().await?;
+        let organisation = match &new.organisation {
+            Some(id) => organisations::get(&mut reader.conn(), &visit.viewer.by.reach(), id).await?,
+            None => None,
+        };
+        let mut ids = vec![new.creator.clone()];
+        ids.extend(new.people.iter().filter(|id| **id != new.creator).cloned());
+        let known = people::named(&mut reader.conn(), ids.clone()).await?;
+        drop(reader);
+        let unit = new.business_unit.as_deref();
+        let names = ids.iter().map(|id| match known.get(unit, id).filter(|person| sees(visit, person)) {
+            Some(person) => person.name.clone(),
+            None => format!("{id} (unknown: gets nothing)"),
+        });
+        part.to = names.collect::<Vec<_>>().join(", ");
+        let wanted =
+            rules.map(|rules| rules.into_iter().filter(|rule| rule.active).map(|rule| rule.wanted).collect());
+        let now = Visit::now(app);
+        let message = |one: Expected| Message {
+            title: when::in_words(&one.rule.rule),
+            over: one.rule.channels.join(", "),
+            when: one.run_at.map(|at| visit.zone.when(at, now)),
+            subject: one.subject,
+            body: one.body,
+            fault: one.fault,
+        };
+        part.messages = expected(&new, organisation.as_ref(), wanted).into_iter().map(message).collect();
+        Ok(part)
     }
 }
 
-async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
-    let Signed { visit, fields } = signed;
+async fn edit(
+    State(app): State<Shared>,
+    visit: Visit,
+    Path((kind, id)): Path<(String, String)>,
+    uri: Uri,
+) -> Page {
     visit.must_author()?;
-    let (id, what) = (fields.text("id"), if fields.text("type") == "task" { "task" } else { "event" });
-    let may = |row: &SubjectRow| row.subject_type == what;
-    if !commands::delete(&app.engine, &visit.viewer.by, id, may).await? {
-        return Err(Problem::not_found(what, id).into());
-    }
-    see_other("/operations")
+    let notice = (Fields::of_query(&uri).text("done") == "saved")
+        .then(|| Notice { text: "Saved.".to_owned(), warn: false });
+    shown::<Subjects>(&app, &visit, &format!("{kind}/{id}"), notice).await
+}
+
+/// The form again, with the messages for what is typed.
+async fn preview(State(app): State<Shared>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    visit.must_author()?;
+    again::<Subjects>(&app, &visit, &fields).await
 }

@@ -16,7 +16,11 @@ use punctual_store::{
     operations::{people, rules, rules::RuleRow},
     work::{self, WorkFilter, WorkRow},
 };
-use punctual_wire::{Problem, keys::Scope, operations::rules::RuleRequest};
+use punctual_wire::{
+    Problem,
+    keys::Scope,
+    operations::{rules::RuleRequest, texts::RuleTexts},
+};
 use punctual_workflows::{
     inline,
     operations::{
@@ -82,6 +86,8 @@ struct Person {
 struct Rule {
     id: String,
     says: String,
+    /// Its own words, where it has some.
+    subject: String,
     channels: String,
     pill: Pill,
     error: Option<String>,
@@ -227,6 +233,7 @@ async fn show(
             .map(|rule| Rule {
                 id: rule.id.clone(),
                 says: says(rule),
+                subject: RuleTexts::stored(rule.texts.as_deref()).subject.unwrap_or_default(),
                 channels: texts(&rule.channels).join(", "),
                 pill: rule_pill(rule),
                 error: rule.sync_error.clone(),

@@ -60,7 +60,6 @@ impl Resource for Reminders {
     const MANY: &'static str = "Reminders";
     const NAV: &'static str = "/reminders";
     const KEY: &'static str = "/id";
-    const JSON: bool = true;
     const PLANNED: bool = true;
 
     fn at(key: &str) -> String {
@@ -91,7 +90,7 @@ impl Resource for Reminders {
         visit.must_author()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         let usual = json!({ "kind": "dateBased", "active": true,
             "date": { "offsetsDays": [30, 7, 1], "sendTime": "09:00" },
             "recurring": { "every": "year", "sendTime": "09:00" },

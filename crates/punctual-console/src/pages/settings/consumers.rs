@@ -44,7 +44,7 @@ impl Resource for Consumers {
         visit.must_admin()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("active".to_owned(), true.into());
     }
 

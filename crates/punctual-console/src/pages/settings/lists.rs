@@ -35,7 +35,7 @@ impl Resource for Lists {
         visit.must_author()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("type".to_owned(), "email".into());
     }
 

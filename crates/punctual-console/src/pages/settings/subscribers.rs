@@ -34,7 +34,7 @@ impl Resource for Subscribers {
         visit.must_admin()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("adapter".to_owned(), "webhook".into());
         draft.insert("active".to_owned(), true.into());
         draft.insert("events".to_owned(), json!(["response-completed"]));

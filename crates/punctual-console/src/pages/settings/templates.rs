@@ -48,7 +48,7 @@ impl Resource for Templates {
         visit.must_author()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("defaultLocale".to_owned(), "en".into());
         draft.insert("variants".to_owned(), json!({"en": {}}));
     }

@@ -65,7 +65,6 @@ impl Resource for Surveys {
     const MANY: &'static str = "Surveys";
     const NAV: &'static str = "/surveys";
     const KEY: &'static str = "/id";
-    const JSON: bool = true;
     const SAVE: &'static str = "Save draft";
     const ACTS: &'static [(&'static str, &'static str)] = &[("publish", "Save and publish…")];
 
@@ -118,7 +117,7 @@ impl Resource for Surveys {
         visit.must_author()
     }
 
-    fn fresh(draft: &mut Map<String, Value>) {
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("schema".to_owned(), serde_json::from_str(SAMPLE).unwrap_or_default());
     }
 

@@ -41,7 +41,7 @@ struct ResultsPage {
     sentence: String,
     may_write: bool,
     may_send: bool,
-    tiles: Vec<(&'static str, String, String)>,
+    tiles: Vec<SurveyTile>,
     days: String,
     day_rows: Vec<(String, i64, i64)>,
     triggers: Vec<(String, String, String, String)>,
@@ -50,6 +50,14 @@ struct ResultsPage {
     value: String,
     /// The same limits for the files.
     query: String,
+}
+
+struct SurveyTile {
+    name: &'static str,
+    value: String,
+    note: String,
+    /// The rows that it counts; none for what is no count, or while the figures are limited to some events.
+    link: Option<String>,
 }
 
 struct Question {
@@ -120,7 +128,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         sentence: sentence(&results),
         may_write: visit.viewer.has(Scope::Author),
         may_send: visit.viewer.may_act(),
-        tiles: tiles(&results),
+        tiles: tiles(&results, &survey, field.is_empty()),
         days: sparkline(&results.by_day.iter().map(|day| day.answered).collect::<Vec<_>>()),
         day_rows: results
             .by_day
@@ -157,36 +165,58 @@ fn sentence(results: &Results) -> String {
     )
 }
 
-fn tiles(results: &Results) -> Vec<(&'static str, String, String)> {
+fn tiles(results: &Results, survey: &SurveyRow, is_whole: bool) -> Vec<SurveyTile> {
     let nps = results.questions.iter().find_map(|question| question.nps.as_ref());
     let seconds = results.median_seconds_to_answer.map(|seconds| rough(seconds.saturating_mul(1_000_000)));
     let of = |status: &str| results.by_status.get(status).copied().unwrap_or(0);
+    let tile = |name, value, note, link| SurveyTile { name, value, note, link };
+    let rows = |count: i64, status: &str| {
+        let link = format!("/surveys/{}/instances{}", survey.id, links::query([("status", status)]));
+        (is_whole && count > 0).then_some(link)
+    };
+    let (expired, open) = (of("expired"), of("pending") + of("sent") + of("opened"));
     vec![
-        ("asked", words::grouped(results.instances), format!("{} reached", words::grouped(results.sent))),
-        ("answered", words::grouped(results.answered), percent(results.answered, results.sent)),
-        (
-            "expired",
-            words::grouped(of("expired")),
-            format!("{} still open", words::grouped(of("pending") + of("sent") + of("opened"))),
+        tile(
+            "asked",
+            words::grouped(results.instances),
+            format!("{} reached", words::grouped(results.sent)),
+            rows(results.instances, ""),
         ),
-        ("time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "half were faster".to_owned()),
-        (
+        tile(
+            "answered",
+            words::grouped(results.answered),
+            percent(results.answered, results.sent),
+            rows(results.answered, "completed"),
+        ),
+        tile(
+            "expired",
+            words::grouped(expired),
+            format!("{} still open", words::grouped(open)),
+            rows(expired, "expired"),
+        ),
+        tile(
+            "time to answer",
+            seconds.unwrap_or_else(|| "–".to_owned()),
+            "half were faster".to_owned(),
+            None,
+        ),
+        tile(
             "NPS",
             nps.map_or_else(|| "–".to_owned(), |nps| signed(nps.score)),
             nps.map_or_else(String::new, |nps| {
                 format!("{} promote, {} detract", nps.promoters, nps.detractors)
             }),
+            None,
         ),
     ]
 }
 
 fn question(results: QuestionResults) -> Question {
-    let most = results.counts.iter().map(|one| one.share).fold(0.0, f64::max).max(0.01);
     let bars = results.counts.iter().map(|one| Bar {
         text: one.text.clone(),
         count: words::grouped(one.count),
         share: format!("{} %", (one.share * 100.0).round()),
-        svg: bar(one.share / most),
+        svg: bar(one.share),
     });
     let satisfied = results.csat.as_ref().map(|csat| format!("; {} % satisfied", csat.score.round()));
     let note = match (&results.nps, results.average) {
