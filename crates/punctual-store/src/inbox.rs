@@ -106,12 +106,4 @@ pub async fn read_all(conn: &mut Conn<'_>, now: Timestamp, person: &str, up_to: 
     conn.execute(&READ_ALL, args![now, person, up_to]).await
 }
 
-const FORGET: Sql = sql!("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
-
-/// Removes messages that are older than they are kept.
-#[boxed]
-pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
-    conn.execute(&FORGET, args![before]).await
-}
-
-crate::db::statements![PUT, PAGE, UNREAD, GET, COUNT, READ, READ_ALL, FORGET];
+crate::db::statements![PUT, PAGE, UNREAD, GET, COUNT, READ, READ_ALL];

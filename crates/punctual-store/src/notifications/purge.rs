@@ -157,7 +157,7 @@ pub async fn remove_buried(
         conn.execute(theirs, args![seqs.clone()]).await?;
     }
     work::forget_queued(conn, doomed.into_iter().map(|row| row.id).collect()).await?;
-    uploads::release_notifications(conn, seqs.clone()).await?;
+    let _files = uploads::release_notifications(conn, seqs.clone()).await?;
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
 }
