@@ -2184,7 +2184,11 @@ Retention = TypedDict(
         "keepAuditForDays": NotRequired["Union[int, None]"],
         "keepFilesForDays": NotRequired["int"],
         "keepForDays": "int",
+        "keepIdsForDays": NotRequired["Union[int, None]"],
+        "keepSurveysForDays": NotRequired["Union[int, None]"],
+        "keepWorkForDays": NotRequired["int"],
         "lastRun": NotRequired["Union[PurgeRun, None]"],
+        "tables": NotRequired["list[TableRetention]"],
     },
 )
 
@@ -3145,6 +3149,16 @@ SurveyWarning = TypedDict(
     },
 )
 
+TableRetention = TypedDict(
+    "TableRetention",
+    {
+        "rule": "str",
+        "setting": NotRequired["Union[str, None]"],
+        "table": "str",
+        "why": NotRequired["Union[str, None]"],
+    },
+)
+
 TargetReceipt = TypedDict(
     "TargetReceipt",
     {
@@ -3899,6 +3913,7 @@ __all__ = [
     "SurveyResults",
     "SurveyTriggerCount",
     "SurveyWarning",
+    "TableRetention",
     "TargetReceipt",
     "Task",
     "TaskChange",

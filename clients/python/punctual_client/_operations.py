@@ -366,7 +366,7 @@ class Operations(Transport):
         return self._call("GET", "/api/v1/restore")
 
     def get_retention(self) -> m.Retention:
-        """How long finished notifications are kept, and what the last purge removed."""
+        """How long each table keeps its rows, and what the last purge removed."""
         return self._call("GET", "/api/v1/retention")
 
     def get_rollouts_report_subscription(self, scope: str, id: str) -> m.Rollout:

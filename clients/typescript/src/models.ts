@@ -2368,7 +2368,15 @@ export interface Retention {
   keepFilesForDays?: number;
   /** Days for which finished notifications are kept. */
   keepForDays: number;
+  /** Days for which ids of removed messages are known; null where they are known for good. */
+  keepIdsForDays?: number | null;
+  /** Days for which finished surveys keep recipients and answers; null where they are kept for good. */
+  keepSurveysForDays?: number | null;
+  /** Days for which finished work keeps its input and its trace. */
+  keepWorkForDays?: number;
   lastRun?: PurgeRun | null;
+  /** The rule of every table. */
+  tables?: TableRetention[];
 }
 
 /** What a retry of all failed deliveries came to. */
@@ -3376,6 +3384,17 @@ export interface SurveyWarning {
   code: string;
   detail: string;
   pointer: string;
+}
+
+/** How long a table keeps its rows. */
+export interface TableRetention {
+  /** What happens to a row, as a sentence. */
+  rule: string;
+  /** The setting that says how long, where there is one. */
+  setting?: string | null;
+  table: string;
+  /** Why it is so. */
+  why?: string | null;
 }
 
 /** What a provider reported about a message that it accepted. */

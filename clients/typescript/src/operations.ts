@@ -431,7 +431,7 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/restore`);
   }
 
-  /** How long finished notifications are kept, and what the last purge removed */
+  /** How long each table keeps its rows, and what the last purge removed */
   async getRetention(): Promise<m.Retention> {
     return this.call("GET", `/api/v1/retention`);
   }

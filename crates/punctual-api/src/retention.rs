@@ -2,7 +2,8 @@
 
 use axum::extract::State;
 use punctual_engine::PurgeReport;
-use punctual_wire::retention::{PurgeRequest, PurgeRun, Retention};
+use punctual_store::retention::{TABLES, TableRule, Window};
+use punctual_wire::retention::{PurgeRequest, PurgeRun, Retention, TableRetention};
 
 use crate::{
     Shared,
@@ -12,18 +13,31 @@ use crate::{
     idempotency::IdempotencyKey,
 };
 
-/// How long finished notifications are kept, and what the last purge removed
+/// How long each table keeps its rows, and what the last purge removed
 #[utoipa::path(get, path = "/api/v1/retention", tag = "Notifications", security(("key" = ["read"])),
     responses((status = 200, body = Retention)))]
 pub async fn get(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let last_run = app.engine.last_purge().await?.map(shape);
-    let days = |window: std::time::Duration| window.as_secs() / 86_400;
+    let days = |window| app.engine.window(window).map(|window| window.as_secs() / 86_400);
     JsonResponse::ok(&Retention {
-        keep_for_days: days(app.engine.config.keep_for),
-        keep_files_for_days: days(app.engine.config.keep_files_for),
-        keep_audit_for_days: app.engine.config.keep_audit_for.map(days),
+        keep_for_days: days(Window::Messages).unwrap_or_default(),
+        keep_files_for_days: days(Window::Files).unwrap_or_default(),
+        keep_audit_for_days: days(Window::Audit),
+        keep_work_for_days: days(Window::Work).unwrap_or_default(),
+        keep_surveys_for_days: days(Window::Surveys),
+        keep_ids_for_days: days(Window::Ids),
+        tables: TABLES.iter().map(|one| table(app.engine.rule_sentence(one), one)).collect(),
         last_run,
     })
+}
+
+fn table(rule: String, one: &TableRule) -> TableRetention {
+    TableRetention {
+        table: one.table.to_owned(),
+        rule,
+        setting: one.rule.window().map(|window| window.setting().to_owned()),
+        why: Some(one.why).filter(|why| !why.is_empty()).map(str::to_owned),
+    }
 }
 
 /// Purge now; with `confirm`, also what the daily run held back

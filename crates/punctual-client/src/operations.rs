@@ -338,7 +338,7 @@ operations! {
     get_report_subscription_upcoming: GET "/api/v1/report-subscriptions/" guid "/upcoming" [GetReportSubscriptionUpcomingQuery] => json w::reports::Upcoming;
     /// The last restore of the database, and what waits because of it.
     get_restore: GET "/api/v1/restore" => json w::restore::Restores;
-    /// How long finished notifications are kept, and what the last purge removed.
+    /// How long each table keeps its rows, and what the last purge removed.
     get_retention: GET "/api/v1/retention" => json w::retention::Retention;
     /// Look at a rollout.
     get_rollouts_report_subscription: GET "/api/v1/rollouts/report-subscription/" scope "/" id "" => json w::rollouts::Rollout;

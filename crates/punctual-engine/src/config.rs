@@ -29,6 +29,12 @@ pub struct EngineConfig {
     pub keep_for: Duration,
     /// How long files that workflows make, such as those of reports, are kept.
     pub keep_files_for: Duration,
+    /// How long finished work keeps its input and its trace.
+    pub keep_work_for: Duration,
+    /// How long finished surveys keep recipients and answers; for good, unless this is set.
+    pub keep_surveys_for: Option<Duration>,
+    /// How long ids of removed messages are known; for good, unless this is set.
+    pub keep_ids_for: Option<Duration>,
     /// How long entries of the audit are kept; for good, unless this is set.
     pub keep_audit_for: Option<Duration>,
     /// How long answers to idempotency keys are kept.
@@ -65,6 +71,9 @@ impl Default for EngineConfig {
             stuck_after: Duration::from_secs(600),
             keep_for: DAY * 365,
             keep_files_for: DAY * 365,
+            keep_work_for: DAY * 365,
+            keep_surveys_for: None,
+            keep_ids_for: None,
             keep_audit_for: None,
             remember_for: DAY,
             purges: true,

@@ -37,6 +37,7 @@ pub mod receipts;
 pub mod references;
 pub mod registration;
 pub mod restored;
+mod retention;
 mod run;
 mod sandbox;
 pub mod search;

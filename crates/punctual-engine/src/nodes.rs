@@ -80,7 +80,7 @@ impl Engine {
     pub fn node_state(&self, row: &NodeRow) -> NodeState {
         if row.last_seen_at < earlier(self.clock.now(), self.config.lease).as_microsecond() {
             NodeState::CutOff
-        } else if row.schema_version < schema::known() {
+        } else if row.schema_version < schema::oldest_node() {
             NodeState::TooOld
         } else if row.clock_offset_ms.unsigned_abs() > CLOCK_OFF_MS {
             NodeState::WrongClock
@@ -103,7 +103,9 @@ impl Engine {
                     Kind::Node,
                     "It does not report any more; it has stopped or is cut off from the database".to_owned(),
                 ),
-                NodeState::TooOld => (Kind::Node, "It runs an older version than the others".to_owned()),
+                NodeState::TooOld => {
+                    (Kind::Node, "It runs a version that is too old to work beside this one".to_owned())
+                }
                 NodeState::WrongClock => (Kind::Clock, clock_sentence(row.clock_offset_ms)),
             };
             let since = Timestamp::from_microsecond(row.last_seen_at).unwrap_or_default();

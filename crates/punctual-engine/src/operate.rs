@@ -10,6 +10,7 @@ use punctual_model::{
 use punctual_store::{
     Lane, Stage, Tx, audit,
     notifications::{self, NotificationRow},
+    retention::PURGED_INPUT,
     work::{self, WorkRow},
 };
 
@@ -102,6 +103,10 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = own_work(&mut tx, by, id, seen).await?;
+        if row.input == PURGED_INPUT {
+            let why = "its input was removed with time, as `keep_work_for` says; ask for it under a new key";
+            return Err(not_allowed("work", &row.status, why));
+        }
         let (retried, from) = if row.status()? == WorkStatus::Completed {
             let retries = work::retries_of(&mut tx.conn(), &by.reach(), id).await?;
             let number = i64::try_from(retries.len()).unwrap_or(i64::MAX - 1) + 1;

@@ -12,7 +12,7 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, idempotency, inbox, known_events, notifications, receipts, templates,
+    facts, notifications, templates,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// How long an event from a broker is known by its source and id: a broker repeats what was not acknowledged within minutes, and
 /// a stream that is read again from an earlier place is repaired within weeks.
-const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(crate) const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How many batches are one on PostgreSQL, where nobody waits for a transaction that removes rows.
 const BATCHES_TOGETHER: i64 = 8;
 /// What the purge of messages is called among the chores.
@@ -143,6 +143,7 @@ impl Engine {
         if let Err(error) = purged {
             tracing::warn!(error = %chain(&error), "entries of the audit past their time could not be removed");
         }
+        self.purge_tables(now, finished_before).await?;
         self.purge_index().await?;
         let files = self.purge_files(now).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
@@ -219,13 +220,10 @@ impl Engine {
         let purged_before =
             if held_back.is_some() { self.purged_so_far().await? } else { Some(self.purged_before(now)) };
         let report = PurgeReport { at: now, removed, files, keep_for_days, held_back, purged_before };
+        self.purge_short_lived(now).await?;
         let mut tx = self.store.begin(Lane::Claim).await?;
-        idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
-        receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
-        known_events::forget(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
         consumers::forget_health(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
         if held_back.is_none() {
-            inbox::forget(&mut tx.conn(), self.purged_before(now)).await?;
             // As long as messages are there, what their templates said is too.
             templates::forget_versions(&mut tx.conn(), self.purged_before(now)).await?;
         }

@@ -43,12 +43,4 @@ pub async fn remember(
     Ok(())
 }
 
-const FORGET: Sql = sql!("idempotency.forget", "DELETE FROM idempotency_keys WHERE created_at < $1");
-
-/// Removes answers older than their window.
-#[boxed]
-pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
-    conn.execute(&FORGET, args![before]).await
-}
-
-crate::db::statements![FIND, REMEMBER, FORGET];
+crate::db::statements![FIND, REMEMBER];

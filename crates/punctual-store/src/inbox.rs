@@ -143,12 +143,4 @@ pub async fn read_all(
     conn.execute(&READ_ALL, args![now, person, up_to, reach]).await
 }
 
-const FORGET: Sql = sql!("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
-
-/// Removes messages that are older than they are kept.
-#[boxed]
-pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
-    conn.execute(&FORGET, args![before]).await
-}
-
-crate::db::statements![PUT, UNIT_OF, PAGE, UNREAD, GET, COUNT, READ, READ_ALL, FORGET];
+crate::db::statements![PUT, UNIT_OF, PAGE, UNREAD, GET, COUNT, READ, READ_ALL];

@@ -45,12 +45,4 @@ pub async fn undo(conn: &mut Conn<'_>, scope: &str, events: &[EventName]) -> Res
     conn.execute(&UNDO, with_rows(args![scope], events)).await
 }
 
-const FORGET: Sql = sql!("known_events.forget", "DELETE FROM known_events WHERE received_at < $1");
-
-/// Forgets events older than their window.
-#[boxed]
-pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
-    conn.execute(&FORGET, args![before]).await
-}
-
-crate::db::statements![REMEMBER, UNDO, FORGET];
+crate::db::statements![REMEMBER, UNDO];

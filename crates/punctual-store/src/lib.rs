@@ -41,6 +41,7 @@ pub mod reminders;
 pub mod report_subscriptions;
 pub mod report_troubles;
 pub mod restored;
+pub mod retention;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
@@ -83,7 +84,7 @@ pub use walk::Stretch;
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
     delivery_policy, doctor, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes,
-    notifications, operations, outbox, owed, personal, receipts, reminders, report_subscriptions, report_troubles, restored,
+    notifications, operations, outbox, owed, personal, receipts, reminders, report_subscriptions, report_troubles, restored, retention,
     rollouts, run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
     sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,

@@ -76,9 +76,10 @@ const STEPS: &[Step] = &[
 
 /// The newest step of the pipeline's schema.
 pub(crate) const KNOWN: i64 = STEPS[STEPS.len() - 1].version;
-/// Nodes that know at least this step understand what this program writes: from this edition's last step on. Raised by a
-/// step that they would not understand, which is then not taken while one of them runs.
-const OLDEST_NODE: i64 = KNOWN;
+/// Nodes that know at least this step work beside this program and understand what it writes. Steps after it only add
+/// tables and columns (`tests/it/online_steps.rs`). One that nodes of this step would not understand raises it to its own number, and
+/// is then not taken while one of them runs.
+pub(crate) const OLDEST_NODE: i64 = 51;
 
 /// The buffer of a site agent, which is always a SQLite file of its own.
 const SITE_BUFFER_STEPS: &[Step] = &[Step {
@@ -210,27 +211,36 @@ fn apply_on_sqlite(conn: &Connection, kind: Schema, now: Timestamp) -> Result<()
     Ok(())
 }
 
-/// An error where the schema is not the one that this program knows; nothing is changed.
+/// An error where the schema is not one that this program works with; nothing is changed.
 pub(crate) async fn check_on_sqlite(reader: &SqliteThread, kind: Schema) -> Result<()> {
-    let job = move |session: &mut Session| -> rusqlite::Result<Vec<(i64, String)>> {
+    let job = move |session: &mut Session| -> rusqlite::Result<(Vec<(i64, String)>, Option<String>)> {
         let mut read = session.bare().prepare(APPLIED)?;
         let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        applied.collect()
+        let applied = applied.collect::<rusqlite::Result<_>>()?;
+        // The buffer of a site has no facts.
+        let oldest = session.bare().query_row(SERVED, [schema::OLDEST_NODE], |row| row.get(0)).ok();
+        Ok((applied, oldest))
     };
-    let applied = reader.run(job).await.map_err(StoreError::connection)?;
-    check(kind, &applied.map_err(StoreError::connection)?)
+    let read = reader.run(job).await.map_err(StoreError::connection)?;
+    let (applied, oldest) = read.map_err(StoreError::connection)?;
+    check(kind, &applied, oldest)
 }
 
 /// The same on PostgreSQL.
 pub(crate) async fn check_on_postgres(conn: &mut PgConnection, kind: Schema) -> Result<()> {
-    let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(conn).await;
+    let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(&mut *conn).await;
     let applied: Vec<(i64, String)> = applied.map_err(StoreError::connection)?;
-    check(kind, &applied)
+    let oldest = sqlx::query_scalar(SERVED).persistent(false).bind(schema::OLDEST_NODE).fetch_optional(conn);
+    check(kind, &applied, oldest.await.ok().flatten())
 }
 
-fn check(kind: Schema, applied: &[(i64, String)]) -> Result<()> {
-    if missing(kind.steps(), applied)?.is_empty() {
-        return Ok(());
+fn check(kind: Schema, applied: &[(i64, String)], oldest_node: Option<String>) -> Result<()> {
+    match missing(kind.steps(), applied) {
+        Ok([]) => return Ok(()),
+        Ok(_) => {}
+        // A newer program has added what this one does not need.
+        Err(StoreError::NewerSchema { .. }) if serves_us(oldest_node) => return Ok(()),
+        Err(error) => return Err(error),
     }
     let found = applied.last().map_or(0, |(found, _)| *found);
     Err(StoreError::OlderSchema { found, known: kind.steps().last().map_or(0, |step| step.version) })

@@ -4,6 +4,7 @@
 //! writes short hashes of many rows in one piece (`index`), and what it has not reached yet is read row by row (`walk`). A
 //! number from the index is a hint: the row is read, with the reach of whoever asks, and compared.
 
+pub mod columns;
 mod definitions;
 mod deliveries;
 mod index;
@@ -14,24 +15,25 @@ mod walk;
 
 pub use definitions::{DefinitionKind, DefinitionRow, definitions_with, rewrite_definition};
 pub use deliveries::{
-    FoundNotification, Received, Rewrite, erase_attempts, erase_digests, erase_receipts, erase_skipped,
-    erase_survey_attempts, found_notifications, live_attempted, received, release_files,
-    rewrite_notifications, withdraw_erased,
+    FoundNotification, Received, Rewrite, erase_attempts, erase_digests, erase_errors, erase_receipts,
+    erase_skipped, erase_survey_attempts, found_notifications, live_attempted, received, release_files,
+    release_message_files, rewrite_notifications, withdraw_erased,
 };
 pub use index::{
     BUCKETS, IndexRow, PartRow, advance, bucket, forget_piece, part, pieces_of, put_piece, replace_piece, see,
 };
 pub use people::{
-    FoundPerson, SuppressedAt, blank_person, count_digests, count_inbox, delete_days, delete_inbox,
-    found_people, suppressions_of,
+    FoundPerson, FoundText, SuppressedAt, blank_person, count_digests, count_inbox, delete_days,
+    delete_inbox, digests_of, found_people, inbox_of, suppressions_of,
 };
 pub use records::{
     ErasureRow, by_id as erasure, insert as insert_erasure, page as erasures, settle as settle_erasure,
 };
 pub use rows::{
-    FoundInstance, FoundResponse, FoundSource, FoundWork, audit_entries, blank_events, blank_instances,
-    blank_messages, blank_responses, blank_work, event_notifications, events_of, found_instances,
-    found_sources, found_work, responses_of, rewrite_source, unerased_among,
+    FoundEntry, FoundEvent, FoundInstance, FoundResponse, FoundSource, FoundWork, audit_entries,
+    blank_events, blank_instances, blank_messages, blank_responses, blank_work, entries, event_notifications,
+    events_of, events_of_work, found_instances, found_sources, found_work, published, rename_digests,
+    responses_of, rewrite_source, sends_of, traced_of_source, unerased_among,
 };
 pub use walk::{Occurrence, Part, Place, WalkPage, addresses_in, greatest, least, walk};
 

@@ -136,17 +136,6 @@ pub async fn get(conn: &mut Conn<'_>, provider: &str, provider_id: &str) -> Resu
     conn.fetch_optional(&GET, args![provider, provider_id]).await
 }
 
-const FORGET: Sql = sql!(
-    "receipts.forget",
-    "DELETE FROM receipts WHERE received_at IS NOT NULL AND received_at < $1 AND notification_seq IS NULL",
-);
-
-/// Removes receipts for messages that were not ours after all.
-#[boxed]
-pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
-    conn.execute(&FORGET, args![before]).await
-}
-
 /// What was received since an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 pub struct ReceiptFigures {
@@ -168,4 +157,4 @@ pub async fn figures(conn: &mut Conn<'_>, since: i64) -> Result<ReceiptFigures> 
     conn.fetch_one(&FIGURES, args![since]).await
 }
 
-crate::db::statements![EXPECT, TELL, OF, GET, FORGET, FIGURES; waiting];
+crate::db::statements![EXPECT, TELL, OF, GET, FIGURES; waiting];

@@ -16,6 +16,11 @@ pub const fn known() -> i64 {
     migrate::KNOWN
 }
 
+/// The oldest step that a node must know to work beside this program.
+pub const fn oldest_node() -> i64 {
+    migrate::OLDEST_NODE
+}
+
 /// An error where a newer program has changed the schema in a way that this one does not understand.
 #[boxed]
 pub async fn check(conn: &mut Conn<'_>) -> Result<()> {

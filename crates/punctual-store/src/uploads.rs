@@ -142,28 +142,28 @@ const MARK_UNUSED: Sql = sql!(
      WHERE id IN ({texts $1}) AND NOT EXISTS (SELECT 1 FROM upload_uses AS u WHERE u.upload_id = uploads.id)",
 );
 
-/// Ends what notifications that are purged used.
-pub(crate) async fn release_notifications(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<()> {
+/// Ends what notifications that are purged used; returns which files that were.
+pub(crate) async fn release_notifications(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<String>> {
     let released = conn.fetch_all(&RELEASE_NOTIFICATIONS, args![seqs]).await?;
     unused(conn, released).await
 }
 
-/// Ends what the message of this work key used: it says something else now.
+/// Ends what the message of this work key used: it says something else now. Returns which files that were.
 #[boxed]
-pub async fn release_message(conn: &mut Conn<'_>, key: &str) -> Result<()> {
+pub async fn release_message(conn: &mut Conn<'_>, key: &str) -> Result<Vec<String>> {
     let released = conn.fetch_all(&RELEASE_MESSAGE, args![key]).await?;
     unused(conn, released).await
 }
 
-async fn unused(conn: &mut Conn<'_>, released: Vec<Released>) -> Result<()> {
+async fn unused(conn: &mut Conn<'_>, released: Vec<Released>) -> Result<Vec<String>> {
     let mut ids: Vec<String> = released.into_iter().map(|one| one.upload_id).collect();
     if ids.is_empty() {
-        return Ok(());
+        return Ok(ids);
     }
     ids.sort_unstable();
     ids.dedup();
-    conn.execute(&MARK_UNUSED, args![ids]).await?;
-    Ok(())
+    conn.execute(&MARK_UNUSED, args![ids.clone()]).await?;
+    Ok(ids)
 }
 
 // The notification that a message became uses the same files, so that a message needs them no longer than its work row lives.
@@ -221,6 +221,21 @@ pub async fn doom(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec
     Ok(doomed.into_iter().map(|one| one.id).collect())
 }
 
+const DOOM_NOW: Sql = sql!(
+    "uploads.doom_now",
+    "UPDATE uploads SET removed_at = $1
+     WHERE id IN ({texts $2}) AND NOT in_use
+       AND NOT EXISTS (SELECT 1 FROM upload_uses AS s WHERE s.upload_id = uploads.id)
+     RETURNING id",
+);
+
+/// Those of these files that nobody uses, whatever time they have left: from now on nobody can.
+#[boxed]
+pub async fn doom_now(conn: &mut Conn<'_>, now: Timestamp, ids: Vec<String>) -> Result<Vec<String>> {
+    let doomed: Vec<Doomed> = conn.fetch_all(&DOOM_NOW, args![now, ids]).await?;
+    Ok(doomed.into_iter().map(|one| one.id).collect())
+}
+
 /// Removes the rows of files whose blobs are gone.
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<u64> {
@@ -238,5 +253,6 @@ crate::db::statements![
     MARK_UNUSED,
     OVER,
     DOOM,
+    DOOM_NOW,
     DELETE
 ];

@@ -19,8 +19,36 @@ pub struct Retention {
     /// Days for which entries of the audit are kept; null where they are kept for good.
     #[serde(default)]
     pub keep_audit_for_days: Option<u64>,
+    /// Days for which finished work keeps its input and its trace.
+    #[serde(default)]
+    pub keep_work_for_days: u64,
+    /// Days for which finished surveys keep recipients and answers; null where they are kept for good.
+    #[serde(default)]
+    pub keep_surveys_for_days: Option<u64>,
+    /// Days for which ids of removed messages are known; null where they are known for good.
+    #[serde(default)]
+    pub keep_ids_for_days: Option<u64>,
+    /// The rule of every table.
+    #[serde(default)]
+    pub tables: Vec<TableRetention>,
     /// Nothing before the first run.
     pub last_run: Option<PurgeRun>,
+}
+
+/// How long a table keeps its rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TableRetention {
+    #[schema(example = "notifications")]
+    pub table: String,
+    /// What happens to a row, as a sentence.
+    #[schema(example = "Removed 365 days after its end")]
+    pub rule: String,
+    /// The setting that says how long, where there is one.
+    #[schema(example = "keep_for")]
+    pub setting: Option<String>,
+    /// Why it is so.
+    pub why: Option<String>,
 }
 
 /// One run of the purge.

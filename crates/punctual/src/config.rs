@@ -99,6 +99,15 @@ pub struct ServeArgs {
     /// How long the files of reports are kept, such as `365d`.
     #[arg(long, env = "PUNCTUAL_KEEP_FILES_FOR", value_name = "DURATION")]
     pub keep_files_for: Option<String>,
+    /// How long finished work keeps its input and its trace, such as `365d`; its key stays.
+    #[arg(long, env = "PUNCTUAL_KEEP_WORK_FOR", value_name = "DURATION")]
+    pub keep_work_for: Option<String>,
+    /// How long finished surveys keep recipients and answers, such as `1095d`; for good, unless this is set.
+    #[arg(long, env = "PUNCTUAL_KEEP_SURVEYS_FOR", value_name = "DURATION")]
+    pub keep_surveys_for: Option<String>,
+    /// How long ids of removed messages are known, so that none is sent again, such as `3650d`; for good, unless this is set.
+    #[arg(long, env = "PUNCTUAL_KEEP_IDS_FOR", value_name = "DURATION")]
+    pub keep_ids_for: Option<String>,
     /// How long entries of the audit are kept, such as `3650d`; for good, unless this is set.
     #[arg(long, env = "PUNCTUAL_KEEP_AUDIT_FOR", value_name = "DURATION")]
     pub keep_audit_for: Option<String>,
@@ -189,6 +198,9 @@ struct File {
     sweep_every: Option<String>,
     keep_for: Option<String>,
     keep_files_for: Option<String>,
+    keep_work_for: Option<String>,
+    keep_surveys_for: Option<String>,
+    keep_ids_for: Option<String>,
     keep_audit_for: Option<String>,
     stuck_after: Option<String>,
     reconcile_every: Option<String>,
@@ -222,6 +234,9 @@ const KNOWN_KEYS: &[&str] = &[
     "sweep_every",
     "keep_for",
     "keep_files_for",
+    "keep_work_for",
+    "keep_surveys_for",
+    "keep_ids_for",
     "keep_audit_for",
     "stuck_after",
     "reconcile_every",
@@ -261,6 +276,9 @@ pub struct Config {
     pub sweep_every: Duration,
     pub keep_for: Duration,
     pub keep_files_for: Duration,
+    pub keep_work_for: Duration,
+    pub keep_surveys_for: Option<Duration>,
+    pub keep_ids_for: Option<Duration>,
     pub keep_audit_for: Option<Duration>,
     pub stuck_after: Duration,
     pub reconcile_every: Duration,
@@ -331,11 +349,10 @@ impl Config {
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             keep_files_for: duration("keep_files_for", args.keep_files_for.or(file.keep_files_for), "365d")?,
-            keep_audit_for: args
-                .keep_audit_for
-                .or(file.keep_audit_for)
-                .map(|text| duration("keep_audit_for", Some(text), ""))
-                .transpose()?,
+            keep_work_for: duration("keep_work_for", args.keep_work_for.or(file.keep_work_for), "365d")?,
+            keep_surveys_for: optional("keep_surveys_for", args.keep_surveys_for.or(file.keep_surveys_for))?,
+            keep_ids_for: optional("keep_ids_for", args.keep_ids_for.or(file.keep_ids_for))?,
+            keep_audit_for: optional("keep_audit_for", args.keep_audit_for.or(file.keep_audit_for))?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
             reconcile_every: duration(
                 "reconcile_every",
@@ -425,6 +442,11 @@ pub fn duration(name: &str, text: Option<String>, default: &str) -> Result<Durat
     let value = durations::parse(&text).with_context(|| format!("{name} = \"{text}\""))?;
     ensure!(!value.is_zero(), "{name} must be longer than nothing");
     Ok(value)
+}
+
+/// A time that may be left out.
+fn optional(name: &str, text: Option<String>) -> Result<Option<Duration>> {
+    text.map(|text| duration(name, Some(text), "")).transpose()
 }
 
 fn default_node() -> String {

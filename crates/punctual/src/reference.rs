@@ -122,6 +122,7 @@ fn default_of(config: &Config, key: &str) -> String {
         "sweep_every" => lasts(config.sweep_every),
         "keep_for" => lasts(config.keep_for),
         "keep_files_for" => lasts(config.keep_files_for),
+        "keep_work_for" => lasts(config.keep_work_for),
         "stuck_after" => lasts(config.stuck_after),
         "reconcile_every" => lasts(config.reconcile_every),
         "accept_weak_durability" => config.accept_weak_durability.to_string(),

@@ -19,6 +19,7 @@ mod delivery_policy;
 mod document;
 mod document_examples;
 mod document_rules;
+mod erasure_canary;
 mod erasures;
 mod formats;
 mod handling;

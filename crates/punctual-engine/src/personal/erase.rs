@@ -3,11 +3,8 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, ReasonCode};
-use punctual_store::{
-    Lane, audit, personal as store, suppressions,
-    work::{self},
-};
+use punctual_model::{AuditAction, FileRef, ReasonCode, WorkKey};
+use punctual_store::{Lane, audit, personal as store, suppressions, uploads, work};
 
 use super::{
     EraseOptions, Erasure, Findings, Person,
@@ -15,7 +12,9 @@ use super::{
     find::Theirs,
     scrub,
 };
-use crate::{Actor, CommandError, Engine, EngineError, audit_chain, due::chain};
+use crate::{
+    Actor, CommandError, Engine, EngineError, audit_chain, delivery_policy::preferences::DIGEST, due::chain,
+};
 
 /// Rows of one transaction.
 const AT_ONCE: usize = 500;
@@ -84,10 +83,11 @@ impl Engine {
         let now = self.clock.now();
         // Definitions first: nothing new is made for the person meanwhile.
         self.erase_definitions(by, found, now).await?;
-        self.erase_messages(by, found).await?;
+        self.erase_messages(by, found, now).await?;
         for some in found.notifications.chunks(AT_ONCE) {
             self.erase_notifications(found, some, now).await?;
         }
+        self.erase_errors(found).await?;
         self.erase_surveys(found).await?;
         self.erase_sources_and_work(found).await?;
         self.erase_people(found, now).await?;
@@ -129,7 +129,29 @@ impl Engine {
         Ok(())
     }
 
-    async fn erase_messages(&self, by: &Actor, found: &Findings) -> Result<(), CommandError> {
+    /// What circuits and owed results say about their addresses.
+    async fn erase_errors(&self, found: &Findings) -> Result<(), EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        for address in &found.names.addresses {
+            store::erase_errors(&mut tx.conn(), address).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Removes files that only erased messages used. One that cannot be removed now is removed by the purge within a day.
+    async fn remove_files(&self, uploads: Vec<String>) -> Result<(), EngineError> {
+        if uploads.is_empty() {
+            return Ok(());
+        }
+        for id in &uploads {
+            self.blobs.delete(&FileRef::upload_blob(id)).await?;
+        }
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        uploads::delete(&mut tx.conn(), uploads).await?;
+        Ok(tx.commit().await?)
+    }
+
+    async fn erase_messages(&self, by: &Actor, found: &Findings, now: Timestamp) -> Result<(), CommandError> {
         for some in found.messages.chunks(AT_ONCE) {
             let alone = || some.iter().filter(|one| one.others.is_empty());
             for one in alone().filter(|one| one.is_pending) {
@@ -145,9 +167,13 @@ impl Engine {
                 .filter(|one| !one.others.is_empty())
                 .map(|one| (one.row.id.clone(), serde_json::json!(one.others).to_string()))
                 .collect();
+            let keys = alone().filter_map(|one| WorkKey::message(&one.row.id).ok());
+            let keys: Vec<String> = keys.map(|key| key.as_str().to_owned()).collect();
             let mut tx = self.store.begin(Lane::Intake).await?;
             store::blank_messages(&mut tx.conn(), blank, &shorter).await?;
+            let unused = store::release_message_files(&mut tx.conn(), now, &keys).await?;
             tx.commit().await?;
+            self.remove_files(unused).await?;
         }
         Ok(())
     }
@@ -187,7 +213,7 @@ impl Engine {
             store::erase_skipped(&mut tx.conn(), &seqs, &address, &word).await?;
             store::erase_receipts(&mut tx.conn(), &seqs, &address, &word).await?;
         }
-        store::release_files(&mut tx.conn(), alone).await?;
+        let unused = store::release_files(&mut tx.conn(), now, alone).await?;
         let ids = free.iter().map(|one| one.row.id.clone()).collect();
         store::erase_survey_attempts(&mut tx.conn(), ids).await?;
         let waiting: Vec<i64> =
@@ -210,7 +236,8 @@ impl Engine {
             })
             .collect();
         audit::append(&mut tx.conn(), now, &entries).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        self.remove_files(unused).await
     }
 
     async fn erase_surveys(&self, found: &Findings) -> Result<(), EngineError> {
@@ -220,6 +247,11 @@ impl Engine {
             store::blank_instances(&mut tx.conn(), some.to_vec()).await?;
             let responses = found.responses.iter().filter(|row| some.contains(&row.instance_id));
             store::blank_responses(&mut tx.conn(), responses.map(|row| row.id).collect()).await?;
+            tx.commit().await?;
+        }
+        for some in found.purged_sends.chunks(AT_ONCE) {
+            let mut tx = self.store.begin(Lane::Intake).await?;
+            store::erase_survey_attempts(&mut tx.conn(), some.to_vec()).await?;
             tx.commit().await?;
         }
         if !found.events.is_empty() {
@@ -249,6 +281,9 @@ impl Engine {
                 .collect();
             let mut tx = self.store.begin(Lane::Settle).await?;
             store::blank_work(&mut tx.conn(), &inputs).await?;
+            let digests = || some.iter().filter(|row| row.kind == DIGEST);
+            let keys = digests().map(|row| row.key.clone()).collect();
+            store::rename_digests(&mut tx.conn(), digests().map(|row| row.id).collect(), keys).await?;
             tx.commit().await?;
             for name in some.iter().filter_map(|row| row.trace_blob.as_deref()) {
                 if let Err(error) = self.blobs.delete(name).await {
@@ -280,8 +315,7 @@ impl Engine {
         for preference in &found.preferences {
             self.forget_preference(by, &preference.person).await?;
         }
-        let mut people = found.names.people();
-        people.extend(found.preferences.iter().map(|one| one.person.clone()));
+        let people = found.people_names();
         let mut tx = self.store.begin(Lane::Intake).await?;
         for row in &found.suppressions {
             suppressions::delete(&mut tx.conn(), &row.channel_type, &row.address).await?;

@@ -2,7 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_model::Reach;
-use punctual_store::{attempts, notifications};
+use punctual_store::{attempts, notifications, personal as store, receipts};
 use serde_json::{Map, Value, json};
 
 use super::{Findings, Person, moment};
@@ -91,10 +91,59 @@ impl Engine {
             &found.definitions,
             |(kind, row)| json!({ "kind": format!("{kind:?}").to_lowercase(), "id": row.id }),
         );
+        self.export_texts(&found, &mut document).await?;
         if let Some(user) = &found.user {
             document.data.insert("user".to_owned(), json!({ "email": user.email, "name": user.name }));
         }
         Ok(document)
+    }
+
+    /// Texts beside messages: inboxes, digests, events, what providers reported, and the audit.
+    async fn export_texts(&self, found: &Findings, document: &mut PersonalData) -> Result<(), CommandError> {
+        let mut reader = self.store.read().await?;
+        let conn = &mut reader.conn();
+        let most = i64::try_from(MOST).unwrap_or(i64::MAX);
+        let text = |one: &store::FoundText| json!({ "subject": one.subject, "body": one.body, "at": moment(one.at).to_string() });
+        let count = |rows: i64| usize::try_from(rows).unwrap_or(0);
+        if found.is_of_all {
+            let people = found.people_names();
+            let inbox = store::inbox_of(conn, people.clone(), most).await?;
+            document.put("inbox", inbox.iter().map(text).collect(), count(found.inbox));
+            let held = store::digests_of(conn, people, found.names.lower(), most).await?;
+            document.put("digests", held.iter().map(text).collect(), count(found.digests));
+        }
+        let (mut events, mut reported) = (Vec::new(), Vec::new());
+        for some in found.events[..found.events.len().min(MOST)].chunks(AT_ONCE) {
+            events.extend(store::published(conn, some.to_vec()).await?.iter().map(|one| {
+                json!({ "type": one.event_type, "payload": read(&one.payload), "at": moment(one.created_at).to_string() })
+            }));
+        }
+        document.put("events", events, found.events.len());
+        for some in found.notifications[..found.notifications.len().min(MOST)].chunks(AT_ONCE) {
+            let rows = receipts::of(conn, some.iter().map(|one| one.row.seq).collect()).await?;
+            let theirs =
+                rows.iter().filter(|row| row.target.as_deref().is_some_and(|one| found.names.has(one)));
+            reported.extend(theirs.map(|row| {
+                json!({ "target": row.target, "channel": row.channel, "code": row.code, "detail": row.detail })
+            }));
+        }
+        let all = reported.len();
+        document.put("receipts", reported, all);
+        let mut entries = Vec::new();
+        for (kind, ids, with_subject) in found.audit_subjects() {
+            for some in ids.chunks(AT_ONCE) {
+                let left = i64::try_from(MOST.saturating_sub(entries.len())).unwrap_or(0);
+                entries.extend(store::entries(conn, kind, some.to_vec(), with_subject, left).await?);
+            }
+        }
+        let all = count(found.audit.values().sum());
+        let entry = |one: &store::FoundEntry| {
+            json!({ "at": moment(one.at).to_string(), "action": one.action,
+                "subject": format!("{}/{}", one.subject_kind, one.subject_id), "reason": one.reason,
+                "data": one.data.as_deref().map(read) })
+        };
+        document.put("audit", entries.iter().map(entry).collect(), all);
+        Ok(())
     }
 
     /// The messages to a person, with the attempts for them alone.

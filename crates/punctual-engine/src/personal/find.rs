@@ -67,6 +67,8 @@ pub struct Findings {
     pub(super) responses: Vec<FoundResponse>,
     pub(super) events: Vec<i64>,
     pub(super) event_messages: Vec<i64>,
+    /// Messages of surveys that were purged, by id: their attempts are kept beside the ledger.
+    pub(super) purged_sends: Vec<String>,
     pub(super) sources: Vec<FoundSource>,
     pub(super) people: Vec<FoundPerson>,
     pub(super) definitions: Vec<(DefinitionKind, DefinitionRow)>,
@@ -128,7 +130,7 @@ impl Findings {
         }
         let mut subjects = vec![
             ("notification", self.notifications.iter().map(|one| one.row.id.clone()).collect(), false),
-            ("work", self.work.iter().map(|one| one.id.to_string()).collect(), false),
+            ("work", self.work_ids().map(|id| id.to_string()).collect(), false),
             ("survey-instance", self.instances.iter().map(|one| one.public_id.clone()).collect(), false),
             ("person", people, true),
             ("address", suppressed.into_iter().collect(), true),
@@ -147,14 +149,27 @@ impl Findings {
 }
 
 impl Findings {
+    /// Work that names the person, and work that sends a message to them.
+    fn work_ids(&self) -> impl Iterator<Item = i64> {
+        self.work.iter().map(|one| one.id).chain(self.messages.iter().map(|one| one.work_id))
+    }
+
+    /// Names under which the person has an inbox, counts and digests.
+    pub(super) fn people_names(&self) -> Vec<String> {
+        let mut people = self.names.people();
+        people.extend(self.preferences.iter().map(|one| one.person.clone()));
+        people.sort_unstable();
+        people.dedup();
+        people
+    }
+
     /// The rows that the index names, but for sources: several are changed at one moment.
     pub(super) fn numbers(&self) -> Numbers {
         let notifications: BTreeSet<i64> = self.notifications.iter().map(|one| one.row.seq).collect();
-        let work = self.work.iter().map(|one| one.id).chain(self.messages.iter().map(|one| one.work_id));
         Numbers::from([
             (Part::Attempts, notifications.clone()),
             (Part::Notifications, notifications),
-            (Part::Work, work.collect()),
+            (Part::Work, self.work_ids().collect()),
             (Part::Surveys, self.instances.iter().map(|one| one.id).collect()),
         ])
     }
@@ -182,6 +197,8 @@ async fn find(conn: &mut Conn<'_>, reach: &Reach, person: &Person) -> Result<Fin
         let rows = personal::found_sources(conn, reach, some.to_vec()).await?;
         found.sources.extend(rows.into_iter().filter(|row| names_in(&row.state, &found.names)));
     }
+    traces_of_sources(conn, reach, &mut found).await?;
+    events_of_work(conn, &mut found).await?;
     for kind in DefinitionKind::ALL {
         let mut rows = BTreeMap::new();
         for address in &found.names.addresses {
@@ -321,6 +338,31 @@ async fn work_and_messages(
     Ok(())
 }
 
+/// Traces of decisions about the person's sources: they may tell what a state said.
+async fn traces_of_sources(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
+    let known: BTreeSet<i64> = found.work.iter().map(|one| one.id).collect();
+    for source in &found.sources {
+        let rows = personal::traced_of_source(conn, reach, &source.source_type, &source.source_id).await?;
+        found.work.extend(rows.into_iter().filter(|row| !known.contains(&row.id)));
+    }
+    Ok(())
+}
+
+/// Events about work whose input names the person, such as the arrival of a schedule, and the messages that carry them.
+async fn events_of_work(conn: &mut Conn<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let keys: Vec<String> = found.work.iter().map(|one| one.key.clone()).collect();
+    for some in keys.chunks(AT_ONCE) {
+        let events = personal::events_of_work(conn, some.to_vec()).await?;
+        found.event_messages.extend(personal::event_notifications(conn, events.clone()).await?);
+        found.events.extend(events);
+    }
+    Ok(())
+}
+
 async fn surveys(
     conn: &mut Conn<'_>,
     reach: &Reach,
@@ -339,6 +381,9 @@ async fn surveys(
             personal::events_of(conn, rows.iter().map(|row| row.public_id.clone()).collect()).await?;
         found.event_messages.extend(personal::event_notifications(conn, events.clone()).await?);
         found.events.extend(events);
+        for row in &rows {
+            found.purged_sends.extend(personal::sends_of(conn, &row.public_id).await?);
+        }
         found.instances.extend(rows);
     }
     Ok(())
@@ -353,10 +398,7 @@ async fn of_the_installation(conn: &mut Conn<'_>, found: &mut Findings) -> Resul
         found.preferences.extend(preferences::get(conn, &owner).await?);
     }
     found.suppressions = personal::suppressions_of(conn, addresses).await?;
-    let mut people = found.names.people();
-    people.extend(found.preferences.iter().map(|one| one.person.clone()));
-    people.sort_unstable();
-    people.dedup();
+    let people = found.people_names();
     found.inbox = personal::count_inbox(conn, people.clone()).await?;
     found.digests = personal::count_digests(conn, people, found.names.lower()).await?;
     for address in &found.names.addresses {

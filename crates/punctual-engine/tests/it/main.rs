@@ -37,6 +37,7 @@ mod r13_races;
 mod r25_audit;
 mod r25_sealing;
 mod receipts;
+mod retention;
 mod rig_poison;
 mod settled;
 mod suppressed;

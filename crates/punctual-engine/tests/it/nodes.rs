@@ -5,7 +5,7 @@ use punctual_engine::{
     attention::{Kind, Waiting},
 };
 use punctual_model::{Decision, Reach};
-use punctual_store::{nodes, work};
+use punctual_store::{nodes, schema, work};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
 on_both! {
@@ -48,7 +48,9 @@ async fn a_node_that_is_cut_off_too_old_or_has_a_wrong_clock_needs_attention(bed
     let well = all(&bed).await.pop().unwrap();
     let mut tx = bed.begin().await;
     for (name, change) in [
-        ("old", (well.schema_version - 1, 0, 0)),
+        ("old", (schema::oldest_node() - 1, 0, 0)),
+        // The release before works beside this one.
+        ("before", (schema::oldest_node(), 0, 0)),
         ("fast", (well.schema_version, 90_000, 0)),
         ("gone", (well.schema_version, 0, -61_000_000)),
     ] {

@@ -164,7 +164,7 @@ async fn remove(conn: &mut Conn<'_>, doomed: Vec<Doomed>) -> Result<Purged> {
         conn.execute(theirs, args![seqs.clone()]).await?;
     }
     work::forget_queued(conn, doomed.into_iter().map(|row| row.id).collect()).await?;
-    uploads::release_notifications(conn, seqs.clone()).await?;
+    let _files = uploads::release_notifications(conn, seqs.clone()).await?;
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
 }

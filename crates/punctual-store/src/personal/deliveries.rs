@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
-    notifications::Withdrawn,
+    notifications::{Withdrawn, contains_pattern},
     uploads,
 };
 
@@ -158,10 +158,26 @@ pub async fn withdraw_erased(conn: &mut Conn<'_>, now: Timestamp, seqs: &[i64]) 
     Ok(rows)
 }
 
-/// Ends the use of files by messages that have no text any more.
+/// Ends the use of files by messages that have no text any more; returns those that nobody else uses, and that nobody can
+/// use from now on.
 #[boxed]
-pub async fn release_files(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<()> {
-    uploads::release_notifications(conn, seqs).await
+pub async fn release_files(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> Result<Vec<String>> {
+    let released = uploads::release_notifications(conn, seqs).await?;
+    uploads::doom_now(conn, now, released).await
+}
+
+/// The same of messages that wait, by the keys of their work.
+#[boxed]
+pub async fn release_message_files(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    keys: &[String],
+) -> Result<Vec<String>> {
+    let mut released = Vec::new();
+    for key in keys {
+        released.extend(uploads::release_message(conn, key).await?);
+    }
+    uploads::doom_now(conn, now, released).await
 }
 
 const ERASE_ATTEMPTS: Sql = sql!(
@@ -212,6 +228,21 @@ pub async fn erase_survey_attempts(conn: &mut Conn<'_>, notification_ids: Vec<St
     conn.execute(&ERASE_SURVEY_ATTEMPTS, args![notification_ids]).await
 }
 
+// There are few of both, and one that tells what a provider said may name whom it was about.
+const ERASE_CIRCUITS: Sql =
+    sql!("personal.erase_circuits", "UPDATE circuits SET last_error = '' WHERE {contains $1 last_error}");
+const ERASE_OWED: Sql =
+    sql!("personal.erase_owed", "UPDATE owed SET last_error = NULL WHERE {contains $1 last_error}");
+
+/// Empties what circuits and owed results say about an address.
+#[boxed]
+pub async fn erase_errors(conn: &mut Conn<'_>, address: &str) -> Result<()> {
+    let pattern = contains_pattern(address);
+    conn.execute(&ERASE_CIRCUITS, args![pattern.clone()]).await?;
+    conn.execute(&ERASE_OWED, args![pattern]).await?;
+    Ok(())
+}
+
 const ERASE_DIGESTS: Sql =
     sql!("personal.erase_digests", "DELETE FROM digest_items WHERE person IN ({texts $1}) OR ", THEIRS,);
 
@@ -234,5 +265,7 @@ crate::db::statements![
     ERASE_SKIPPED,
     ERASE_RECEIPTS,
     ERASE_SURVEY_ATTEMPTS,
+    ERASE_CIRCUITS,
+    ERASE_OWED,
     ERASE_DIGESTS
 ];

@@ -98,6 +98,43 @@ pub async fn count_inbox(conn: &mut Conn<'_>, people: Vec<String>) -> Result<i64
     Ok(row.count)
 }
 
+/// A message in an inbox, or one that is held back for a digest.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundText {
+    pub subject: String,
+    pub body: String,
+    pub at: i64,
+}
+
+const INBOX: Sql = sql!(
+    "personal.inbox",
+    "SELECT subject, body, created_at AS at FROM inbox WHERE person IN ({texts $1}) ORDER BY seq LIMIT $2",
+);
+const DIGESTS: Sql = sql!(
+    "personal.digests",
+    "SELECT subject, body, held_at AS at FROM digest_items
+     WHERE person IN ({texts $1}) OR TRIM({folded target}) IN
+         ({sqlite SELECT value FROM json_each($2)}{postgres SELECT JSONB_ARRAY_ELEMENTS_TEXT(CAST($2 AS JSONB))})
+     ORDER BY held_at LIMIT $3",
+);
+
+/// The messages in the inboxes of these people, the oldest first.
+#[boxed]
+pub async fn inbox_of(conn: &mut Conn<'_>, people: Vec<String>, limit: i64) -> Result<Vec<FoundText>> {
+    conn.fetch_all(&INBOX, args![people, limit]).await
+}
+
+/// What is held back for these people or addresses, the oldest first.
+#[boxed]
+pub async fn digests_of(
+    conn: &mut Conn<'_>,
+    people: Vec<String>,
+    addresses: Vec<String>,
+    limit: i64,
+) -> Result<Vec<FoundText>> {
+    conn.fetch_all(&DIGESTS, args![people, as_json(&addresses), limit]).await
+}
+
 const DELETE_INBOX: Sql = sql!("personal.delete_inbox", "DELETE FROM inbox WHERE person IN ({texts $1})");
 
 #[boxed]
@@ -133,6 +170,8 @@ crate::db::statements![
     DELETE_FEED,
     SUPPRESSIONS,
     COUNT_INBOX,
+    INBOX,
+    DIGESTS,
     DELETE_INBOX,
     DELETE_DAYS,
     COUNT_DIGESTS

@@ -49,6 +49,45 @@ pub async fn blank_work(conn: &mut Conn<'_>, inputs: &[(i64, String)]) -> Result
     conn.execute(&BLANK_WORK, with_rows(args![], &rows)).await
 }
 
+const OF_SOURCES: Sql = sql!(
+    "personal.traced_of_source", as FoundWork,
+    "SELECT {columns} FROM work
+     WHERE source_type = $1 AND source_id = $2 AND trace_blob IS NOT NULL AND {reach $3 business_unit} ORDER BY id",
+);
+
+/// Work about a source whose trace may tell what its state said.
+#[boxed]
+pub async fn traced_of_source(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    source_type: &str,
+    source_id: &str,
+) -> Result<Vec<FoundWork>> {
+    conn.fetch_all(&OF_SOURCES, args![source_type, source_id, reach]).await
+}
+
+// The key of a digest names the person. Nobody asks for it again once its day is over.
+const RENAME_DIGESTS: Sql = sql!(
+    "personal.rename_digests",
+    "UPDATE work SET key = 'digest:erased:' || CAST(id AS TEXT)
+     WHERE id IN ({ints $1}) AND kind = 'digest' AND status <> 'processing'",
+);
+const RENAME_KEYS: Sql = sql!(
+    "personal.rename_keys",
+    "{sqlite UPDATE work SET key = key WHERE FALSE AND key IN (SELECT value FROM json_each($1))}{postgres UPDATE work_keys AS k SET key = w.key
+     FROM work AS w WHERE k.key = ANY($1) AND w.id = k.work_id AND w.key <> k.key}",
+);
+
+/// Takes the person out of the keys of these digests.
+#[boxed]
+pub async fn rename_digests(conn: &mut Conn<'_>, ids: Vec<i64>, keys: Vec<String>) -> Result<()> {
+    conn.execute(&RENAME_DIGESTS, args![ids]).await?;
+    if !conn.is_sqlite() {
+        conn.execute(&RENAME_KEYS, args![keys]).await?;
+    }
+    Ok(())
+}
+
 #[derive(SetRow)]
 struct Shorter<'a> {
     wanted: &'a str,
@@ -148,6 +187,33 @@ pub async fn responses_of(conn: &mut Conn<'_>, instances: Vec<i64>) -> Result<Ve
     conn.fetch_all(&RESPONSES, args![instances]).await
 }
 
+#[derive(Record)]
+struct Sends {
+    result: String,
+}
+
+// Relies on work_by_key: keys are compared byte by byte, and `;` is the letter after `:`.
+const SENDS: Sql = sql!(
+    "personal.sends",
+    "SELECT result FROM work
+     WHERE {sqlite key >= $1 AND key < $2}{postgres id = ANY(ARRAY(SELECT work_id FROM work_keys WHERE key >= $1 AND key < $2))}
+       AND result IS NOT NULL",
+);
+
+/// The ids of the messages that an instance sent, also of those that were purged.
+#[boxed]
+pub async fn sends_of(conn: &mut Conn<'_>, public_id: &str) -> Result<Vec<String>> {
+    let beginning = format!("survey:{public_id}:send");
+    let rows: Vec<Sends> =
+        conn.fetch_all(&SENDS, args![format!("{beginning}:"), format!("{beginning};")]).await?;
+    let ids = |row: Sends| -> Vec<String> {
+        let result: serde_json::Value = serde_json::from_str(&row.result).unwrap_or_default();
+        let named = result["notifications"].as_array().into_iter().flatten();
+        named.filter_map(|id| id.as_str().map(str::to_owned)).collect()
+    };
+    Ok(rows.into_iter().flat_map(ids).collect())
+}
+
 const BLANK_RESPONSES: Sql = sql!(
     "personal.blank_responses",
     "UPDATE survey_responses SET answers = '{}', agent_id = NULL WHERE id IN ({ints $1})",
@@ -179,6 +245,16 @@ pub async fn events_of(conn: &mut Conn<'_>, public_ids: Vec<String>) -> Result<V
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
+const WORK_EVENTS: Sql =
+    sql!("personal.work_events", "SELECT id FROM outbox_events WHERE work_key IN ({texts $1}) ORDER BY id");
+
+/// Events that were published about these rows of work.
+#[boxed]
+pub async fn events_of_work(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<i64>> {
+    let rows: Vec<Number> = conn.fetch_all(&WORK_EVENTS, args![keys]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
 const EVENT_NOTIFICATIONS: Sql = sql!(
     "personal.event_notifications",
     "SELECT n.seq AS id FROM outbox_deliveries AS d JOIN notifications AS n ON n.id = d.notification_id
@@ -192,11 +268,31 @@ pub async fn event_notifications(conn: &mut Conn<'_>, events: Vec<i64>) -> Resul
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
+/// An event as it was published.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundEvent {
+    pub event_type: String,
+    pub payload: String,
+    pub created_at: i64,
+}
+
+const PUBLISHED: Sql = sql!(
+    "personal.published", as FoundEvent,
+    "SELECT {columns} FROM outbox_events WHERE id IN ({ints $1}) ORDER BY id",
+);
+
+/// What these events said.
+#[boxed]
+pub async fn published(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<FoundEvent>> {
+    conn.fetch_all(&PUBLISHED, args![ids]).await
+}
+
 const BLANK_EVENTS: Sql =
     sql!("personal.blank_events", "UPDATE outbox_events SET payload = '{}' WHERE id IN ({ints $1})");
 const BLANK_EVENT_TEXTS: Sql = sql!(
     "personal.blank_event_texts",
-    "UPDATE notifications SET body = '{}', context = NULL, version = version + 1
+    "UPDATE notifications SET body = '{}', context = NULL,
+         type_data = CASE WHEN type_data IS NULL THEN NULL ELSE '{}' END, version = version + 1
      WHERE seq IN ({ints $1}) AND lease_expires_at IS NULL",
 );
 
@@ -273,6 +369,36 @@ pub async fn audit_entries(
     Ok(row.count)
 }
 
+/// What the audit says about a subject.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct FoundEntry {
+    pub at: i64,
+    pub action: String,
+    pub subject_kind: String,
+    pub subject_id: String,
+    pub reason: Option<String>,
+    pub data: Option<String>,
+}
+
+const ENTRIES: Sql = sql!(
+    "personal.entries", as FoundEntry,
+    "SELECT {columns} FROM audit
+     WHERE subject_kind = $1 AND subject_id IN ({texts $2}) AND ($3 OR reason IS NOT NULL OR data IS NOT NULL)
+     ORDER BY id LIMIT $4",
+);
+
+/// Entries about these subjects that an erasure would empty, the oldest first.
+#[boxed]
+pub async fn entries(
+    conn: &mut Conn<'_>,
+    subject_kind: &str,
+    subject_ids: Vec<String>,
+    with_subject: bool,
+    limit: i64,
+) -> Result<Vec<FoundEntry>> {
+    conn.fetch_all(&ENTRIES, args![subject_kind, subject_ids, with_subject, limit]).await
+}
+
 const UNERASED: Sql = sql!(
     "personal.unerased",
     "SELECT id FROM audit
@@ -297,19 +423,26 @@ pub async fn unerased_among(
 crate::db::statements![
     WORK,
     BLANK_WORK,
+    OF_SOURCES,
+    RENAME_DIGESTS,
+    RENAME_KEYS,
     BLANK_MESSAGES,
     SHORTEN_MESSAGES,
     INSTANCES,
     BLANK_INSTANCES,
     RESPONSES,
+    SENDS,
     BLANK_RESPONSES,
     DELETE_ANSWERS,
     EVENTS,
+    WORK_EVENTS,
     EVENT_NOTIFICATIONS,
+    PUBLISHED,
     BLANK_EVENTS,
     BLANK_EVENT_TEXTS,
     SOURCES,
     REWRITE_SOURCE,
     AUDIT_ENTRIES,
+    ENTRIES,
     UNERASED
 ];

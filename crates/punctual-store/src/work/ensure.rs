@@ -57,12 +57,15 @@ struct Rescheduled<'a> {
     due_at: Timestamp,
     local_date: Option<&'a str>,
     time_zone: Option<&'a str>,
+    input: &'a str,
 }
 
+// A row that lost its input with time gets it back: the hash says that it is the same.
 const RESCHEDULE: Sql = sql!(
     "work.reschedule", each Rescheduled<'_>, after 1,
     "UPDATE work
      SET due_at = {.due_at}, ready_at = {.due_at}, local_date = {.local_date}, time_zone = {.time_zone},
+         input = CASE WHEN work.input = '{\"purged\":true}' THEN {.input} ELSE work.input END,
          status = 'pending', next_retry_at = NULL, cancelled_by_person = FALSE,
          version = work.version + 1, updated_at = $1
      {from rows}
@@ -81,6 +84,7 @@ pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing,
             due_at: new.due_at,
             local_date: new.local.as_ref().map(|(date, _)| date.as_str()),
             time_zone: new.local.as_ref().map(|(_, zone)| zone.as_str()),
+            input: &new.input,
         })
         .collect();
     conn.execute(&RESCHEDULE, with_rows(args![now], &rows)).await

@@ -116,14 +116,15 @@ async fn insert(
 const INSERT_RETRY: Sql = sql!(
     "work.insert_retry",
     "{postgres WITH taken AS (
-         INSERT INTO work_keys (key, work_id) SELECT $3, nextval('work_id_seq') FROM work WHERE id = $2
+         INSERT INTO work_keys (key, work_id) SELECT $3, nextval('work_id_seq') FROM work
+         WHERE id = $2 AND input <> '{\"purged\":true}'
          ON CONFLICT (key) DO NOTHING
          RETURNING work_id)
      }INSERT INTO work ({postgres id, }key, kind, trigger_type, business_unit, source_type, source_id, setting_id,
          due_at, ready_at, local_date, time_zone, input_hash, input, status, retry_of, created_at, updated_at)
      SELECT {postgres taken.work_id, }$3, kind, trigger_type, business_unit, source_type, source_id, setting_id,
          $1, $1, local_date, time_zone, input_hash, input, 'pending', id, $1, $1
-     FROM work{postgres , taken} WHERE id = $2
+     FROM work{postgres , taken} WHERE id = $2 AND input <> '{\"purged\":true}'
      {sqlite ON CONFLICT (key) DO NOTHING
      }RETURNING id, key, business_unit, version",
 );

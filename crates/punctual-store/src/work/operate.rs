@@ -84,11 +84,11 @@ const RETRY: Sql = sql!(
     "UPDATE work
      SET status = 'pending', on_hold = FALSE, retry_count = 0, next_retry_at = NULL, ready_at = $1,
          cancelled_by_person = FALSE, version = version + 1, updated_at = $1
-     WHERE id = $2 AND status IN ('failed', 'deactivated', 'cancelled')
+     WHERE id = $2 AND status IN ('failed', 'deactivated', 'cancelled') AND input <> '{\"purged\":true}'
      RETURNING id, key, business_unit, version",
 );
 
-/// Brings back a row that ended without completing, ready at once.
+/// Brings back a row that ended without completing, ready at once. One that lost its input with time cannot.
 #[boxed]
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
     conn.fetch_optional(&RETRY, args![now, id]).await

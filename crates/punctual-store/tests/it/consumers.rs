@@ -3,6 +3,7 @@
 use punctual_store::{
     consumers::{self, ConsumerRow, HealthRow},
     known_events::{self, EventName},
+    retention,
 };
 use punctual_testkit::{TestBed, on_both};
 
@@ -93,6 +94,6 @@ async fn an_event_is_new_once_in_its_scope(bed: TestBed) {
     assert_eq!(known_events::undo(&mut tx.conn(), "", &[name("1"), name("9")]).await.unwrap(), 1);
     let again = known_events::remember(&mut tx.conn(), bed.now(), "", &[name("1"), name("2")]).await.unwrap();
     assert_eq!(again, [name("1")]);
-    assert_eq!(known_events::forget(&mut tx.conn(), bed.now()).await.unwrap(), 0);
-    assert_eq!(known_events::forget(&mut tx.conn(), bed.after(1)).await.unwrap(), 4);
+    assert_eq!(retention::forget_events(&mut tx.conn(), bed.now(), 10).await.unwrap(), 0);
+    assert_eq!(retention::forget_events(&mut tx.conn(), bed.after(1), 10).await.unwrap(), 4);
 }

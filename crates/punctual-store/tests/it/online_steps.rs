@@ -97,6 +97,51 @@ fn every_step_can_be_taken_while_nodes_work() {
     }
 }
 
+/// Whether a statement leaves everything as a node that does not know it expects it: it adds a table, an index, a column that
+/// may be left out, or a setting of storage.
+fn only_adds(statement: &str) -> bool {
+    let words = words(statement);
+    let at = |place: usize| words.get(place).map_or("", String::as_str);
+    let has = |word: &str| words.iter().any(|one| one == word);
+    match (at(0), at(1)) {
+        ("CREATE", "TABLE" | "INDEX" | "COLLATION") => true,
+        ("ALTER", "TABLE") if at(3) == "SET" && at(4) == "(" => true,
+        ("ALTER", "TABLE") => at(3) == "ADD" && at(4) == "COLUMN" && (!has("NOT") || has("DEFAULT")),
+        _ => false,
+    }
+}
+
+#[test]
+fn steps_that_nodes_of_the_release_before_do_not_know_only_add() {
+    for database in ["sqlite", "postgres"] {
+        let folder = format!("{}/migrations/{database}", env!("CARGO_MANIFEST_DIR"));
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let file = entry.unwrap().path();
+            let step = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            if step[..4].parse::<i64>().unwrap() <= punctual_store::schema::oldest_node() {
+                continue;
+            }
+            for statement in statements(&std::fs::read_to_string(&file).unwrap()) {
+                assert!(
+                    only_adds(&statement),
+                    "{database}/{step}: a node that knows step {} does not expect this; raise OLDEST_NODE to it: {statement}",
+                    punctual_store::schema::oldest_node()
+                );
+            }
+        }
+    }
+    for (statement, adds) in [
+        ("ALTER TABLE lists ADD COLUMN x TEXT", true),
+        ("ALTER TABLE lists ADD COLUMN x TEXT NOT NULL", false),
+        ("ALTER TABLE lists RENAME COLUMN kind TO type", false),
+        ("ALTER TABLE lists ALTER COLUMN kind SET NOT NULL", false),
+        ("CREATE UNIQUE INDEX lists_by_kind ON lists (kind)", false),
+        ("UPDATE facts SET value = ''", false),
+    ] {
+        assert_eq!(only_adds(statement), adds, "{statement}");
+    }
+}
+
 #[test]
 fn what_would_stop_intake_is_found() {
     for (statement, is_bad) in [

@@ -6,6 +6,7 @@ use punctual_store::{
     audit::{self, Entry},
     blobs::Blobs,
     idempotency::{self, Answered},
+    retention,
 };
 use punctual_testkit::{TestBed, on_both};
 
@@ -82,7 +83,7 @@ async fn the_first_answer_stays_and_old_ones_are_forgotten(bed: TestBed) {
     idempotency::remember(&mut tx.conn(), bed.after(10), "bob", "k", &answer("bob's")).await.unwrap();
     assert_eq!(idempotency::find(&mut tx.conn(), "ann", "k").await.unwrap(), Some(answer("first")));
     assert_eq!(idempotency::find(&mut tx.conn(), "bob", "k").await.unwrap(), Some(answer("bob's")));
-    assert_eq!(idempotency::forget(&mut tx.conn(), bed.after(10)).await.unwrap(), 1);
+    assert_eq!(retention::forget_answers(&mut tx.conn(), bed.after(10), 10).await.unwrap(), 1);
     assert_eq!(idempotency::find(&mut tx.conn(), "ann", "k").await.unwrap(), None);
 }
 

@@ -5,6 +5,7 @@ use punctual_model::Reach;
 use punctual_store::{
     inbox::{self, InboxRow},
     receipts::{self, Expected, News, ReceiptFigures},
+    retention,
     skipped_targets::{self, SkippedTarget},
     suppressions::{self, SuppressionFilter, SuppressionRow},
 };
@@ -216,8 +217,8 @@ async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: TestBed) {
     assert_eq!(receipts::of(&mut tx.conn(), vec![5, 6]).await.unwrap().len(), 1);
     let foreign = News { provider_id: "m-2".into(), ..news[0].clone() };
     receipts::tell(&mut tx.conn(), bed.now(), "twilio", &[foreign]).await.unwrap();
-    assert_eq!(receipts::forget(&mut tx.conn(), bed.now()).await.unwrap(), 0);
-    assert_eq!(receipts::forget(&mut tx.conn(), bed.after(1)).await.unwrap(), 1);
+    assert_eq!(retention::forget_receipts(&mut tx.conn(), bed.now(), 10).await.unwrap(), 0);
+    assert_eq!(retention::forget_receipts(&mut tx.conn(), bed.after(1), 10).await.unwrap(), 1);
     assert!(receipts::get(&mut tx.conn(), "twilio", "m-1").await.unwrap().is_some());
 }
 
@@ -264,6 +265,6 @@ async fn messages_in_the_inbox_are_put_once_and_read(bed: TestBed) {
         1,
         "what came since stays"
     );
-    assert_eq!(inbox::forget(&mut tx.conn(), bed.now()).await.unwrap(), 0);
-    assert_eq!(inbox::forget(&mut tx.conn(), bed.after(1)).await.unwrap(), 4);
+    assert_eq!(retention::forget_inbox(&mut tx.conn(), bed.now(), 10).await.unwrap(), 0);
+    assert_eq!(retention::forget_inbox(&mut tx.conn(), bed.after(1), 10).await.unwrap(), 4);
 }

@@ -9,6 +9,7 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
+use punctual_store::retention::{TABLES, Window};
 
 use crate::{
     Shared,
@@ -30,6 +31,8 @@ struct RetentionPage {
     sentence: String,
     notice: Option<String>,
     windows: Vec<(&'static str, String, &'static str)>,
+    /// Table, rule and why.
+    tables: Vec<(&'static str, String, &'static str)>,
     last: Option<Last>,
     may_purge: bool,
 }
@@ -42,16 +45,15 @@ struct Last {
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
-    let config = &app.engine.config;
     let days = |window: Duration| {
         counted(i64::try_from(window.as_secs() / 86_400).unwrap_or(i64::MAX), "day", "days")
     };
-    let audit = config.keep_audit_for.map_or_else(|| "for good".to_owned(), days);
-    let windows = vec![
-        ("Finished messages", days(config.keep_for), "keep_for"),
-        ("Files of reports", days(config.keep_files_for), "keep_files_for"),
-        ("Audit", audit, "keep_audit_for"),
-    ];
+    let window = |window: Window| {
+        let kept = app.engine.window(window).map_or_else(|| "for good".to_owned(), days);
+        (window.title(), kept, window.setting())
+    };
+    let windows = Window::ALL.into_iter().map(window).collect();
+    let tables = TABLES.iter().map(|one| (one.table, app.engine.rule_sentence(one), one.why)).collect();
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let last = app.engine.last_purge().await?.map(|run| Last {
         at: visit.zone.when(run.at, Visit::now(&app)),
@@ -72,6 +74,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         sentence,
         notice,
         windows,
+        tables,
         last,
         may_purge: visit.viewer.may_define(),
     })
