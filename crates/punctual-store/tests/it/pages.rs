@@ -156,12 +156,12 @@ async fn pages_of_work_look_at_a_bounded_number_of_rows(bed: TestBed) {
         (WorkFilter { due_to: Some(2), ..any() }, "page", "pkey", vec![1], 10),
         (with_status("failed"), "page_failed", "failed", vec![3], 1),
         (WorkFilter { on_hold: Some(true), ..any() }, "page_held", "held", vec![4], 1),
-        (with_status("pending"), "page_pending", "pkey", vec![5, 4], 1),
-        (with_status("processing"), "page_processing", "pkey", vec![9], 1),
-        (of("document", Some("doc-77")), "page_of_source", "pkey", vec![77], 1),
-        (of("document", Some("nowhere")), "page_of_source", "pkey", vec![], 1),
-        (of("report", None), "page_of_type", "pkey", vec![8], 1),
-        (of("nowhere", None), "page_of_type", "pkey", vec![], 1),
+        (with_status("pending"), "page_pending", "ready", vec![5, 4], 1),
+        (with_status("processing"), "page_processing", "leased", vec![9], 1),
+        (of("document", Some("doc-77")), "page_of_source", "by_source", vec![77], 1),
+        (of("document", Some("nowhere")), "page_of_source", "by_source", vec![], 1),
+        (of("report", None), "page_of_type", "by_source", vec![8], 1),
+        (of("nowhere", None), "page_of_type", "by_source", vec![], 1),
         // A source that nobody knows by its type alone.
         (WorkFilter { source_id: Some("doc-77".into()), ..any() }, "page", "pkey", vec![77], 10),
     ];
