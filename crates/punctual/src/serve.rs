@@ -130,7 +130,7 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     if !config.report_connections.is_empty() {
-        tracing::info!(connections = ?config.report_connections.names(), "reports can read from these");
+        tracing::info!(connections = ?config.report_connections.names(None), "reports can read from these");
     }
     if let Some(file) = &config.address_file {
         write_whole(file, &format!("{}\n", listener.local_addr()?))?;

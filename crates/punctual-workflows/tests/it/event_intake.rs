@@ -7,7 +7,7 @@ use punctual_engine::{
     consumers::{EventIntake, MessageTaken},
 };
 use punctual_model::{Reach, Received};
-use punctual_store::{known_events, sources};
+use punctual_store::{retention, sources};
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::{event_intake::BrokerIntake, reminders::Providers};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ async fn an_event_that_comes_again_is_known_by_source_and_id(bed: TestBed) {
     assert_eq!(source(&bed, "2").await.unwrap().0, 1);
     // Forgotten after a while, as the table must not grow for ever.
     let mut tx = bed.store.begin(punctual_store::Lane::Intake).await.unwrap();
-    assert_eq!(known_events::forget(&mut tx.conn(), bed.after(1)).await.unwrap(), 3);
+    assert_eq!(retention::forget_events(&mut tx.conn(), bed.after(1), 10).await.unwrap(), 3);
     tx.commit().await.unwrap();
     // Without what is known it would be taken once more: nothing else stops it.
     assert_eq!(counts(&take(&bed, &orders(), &[one]).await), [(1, 0, vec![])]);
