@@ -59,7 +59,7 @@ const READ_WITHOUT: &[&str] = &[
     "subscribers::get",
     "suppressions::count",
     "suppressions::get",
-    "suppressions::page",
+    "suppressions::stretch",
     "users::page",
     "work::counts",
     // That something has changed, and not what.

@@ -27,9 +27,9 @@ const TOMBSTONES_AT_ONCE: usize = 5_000_000;
 /// How far a walk over rows in the order of their making has come.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Walk {
-    /// Everything up to here was looked at once.
+    /// Everything up to here was read once.
     front: i64,
-    /// Up to here it was looked at again in this turn.
+    /// Up to here it was read again in this turn.
     again: i64,
 }
 

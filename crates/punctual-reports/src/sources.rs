@@ -410,6 +410,7 @@ mod tests {
         let sources =
             Sources::new(&Guard::new(AllowList::default()), &Trust::platform(), connections).unwrap();
         let nz = Author { business_unit: Some("nz"), is_limited: true };
+        // tidy-allow: a user's query
         let sql = |name: &str| definition(json!({"sql": {"connection": name, "query": "SELECT 1"}}));
         let http = |url: &str| definition(json!({"http": {"url": url}}));
         let detail = |name: &str, author| {

@@ -131,7 +131,7 @@ pub(crate) async fn on_postgres(
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(StoreError::connection)?;
     sqlx::query(MIGRATION_LOCK).persistent(false).execute(&mut *tx).await.map_err(StoreError::connection)?;
     sqlx::query(LEDGER).persistent(false).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
-    let applied: Vec<(i64, String)> = sqlx::query_as(APPLIED)
+    let applied: Vec<Applied> = sqlx::query_as(APPLIED)
         .persistent(false)
         .fetch_all(&mut *tx)
         .await
@@ -192,7 +192,7 @@ fn apply_on_sqlite(conn: &Connection, kind: Schema, now: Timestamp) -> Result<()
     conn.execute_batch(LEDGER).map_err(failed("schema_steps"))?;
     let mut read = conn.prepare(APPLIED).map_err(StoreError::connection)?;
     let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-    let applied: Vec<(i64, String)> = applied.and_then(Iterator::collect).map_err(StoreError::connection)?;
+    let applied: Vec<Applied> = applied.and_then(Iterator::collect).map_err(StoreError::connection)?;
     let missing = match missing(kind.steps(), &applied) {
         Err(error @ StoreError::NewerSchema { .. }) => {
             let oldest = conn.query_row(SERVED, [schema::OLDEST_NODE], |row| row.get(0)).ok();
@@ -211,9 +211,12 @@ fn apply_on_sqlite(conn: &Connection, kind: Schema, now: Timestamp) -> Result<()
     Ok(())
 }
 
+/// The number and the name of a step that a database has.
+type Applied = (i64, String);
+
 /// An error where the schema is not one that this program works with; nothing is changed.
 pub(crate) async fn check_on_sqlite(reader: &SqliteThread, kind: Schema) -> Result<()> {
-    let job = move |session: &mut Session| -> rusqlite::Result<(Vec<(i64, String)>, Option<String>)> {
+    let job = move |session: &mut Session| -> rusqlite::Result<(Vec<Applied>, Option<String>)> {
         let mut read = session.bare().prepare(APPLIED)?;
         let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let applied = applied.collect::<rusqlite::Result<_>>()?;
@@ -229,12 +232,12 @@ pub(crate) async fn check_on_sqlite(reader: &SqliteThread, kind: Schema) -> Resu
 /// The same on PostgreSQL.
 pub(crate) async fn check_on_postgres(conn: &mut PgConnection, kind: Schema) -> Result<()> {
     let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(&mut *conn).await;
-    let applied: Vec<(i64, String)> = applied.map_err(StoreError::connection)?;
+    let applied: Vec<Applied> = applied.map_err(StoreError::connection)?;
     let oldest = sqlx::query_scalar(SERVED).persistent(false).bind(schema::OLDEST_NODE).fetch_optional(conn);
     check(kind, &applied, oldest.await.ok().flatten())
 }
 
-fn check(kind: Schema, applied: &[(i64, String)], oldest_node: Option<String>) -> Result<()> {
+fn check(kind: Schema, applied: &[Applied], oldest_node: Option<String>) -> Result<()> {
     match missing(kind.steps(), applied) {
         Ok([]) => return Ok(()),
         Ok(_) => {}
@@ -250,7 +253,7 @@ fn failed<E: Into<DriverError>>(step: &'static str) -> impl FnOnce(E) -> StoreEr
     move |error| StoreError::Migration(step, error.into())
 }
 
-fn missing(steps: &'static [Step], applied: &[(i64, String)]) -> Result<&'static [Step]> {
+fn missing(steps: &'static [Step], applied: &[Applied]) -> Result<&'static [Step]> {
     let known = steps.last().map_or(0, |step| step.version);
     if let Some((found, _)) = applied.last().filter(|(found, _)| *found > known) {
         return Err(StoreError::NewerSchema { found: *found, known });

@@ -1,6 +1,6 @@
 //! Search for people: what is named exactly is found by its index, whatever there is; what is only contained in a text is looked
 //! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. A window is
-//! of rows within reach: what other units have neither pushes a unit's own rows out of it nor shows in what is said to be cut.
+//! of rows within reach among the newest of the installation: what other units have does not show in what is said to be cut.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -12,6 +12,8 @@ use crate::{
 
 /// Rows that a text is looked for in, of each part.
 pub const WINDOW: i64 = 5_000;
+/// Rows of the installation that a window is taken from: a small unit's rows may lie far apart.
+const WALKED: i64 = 50_000;
 /// Attempts among which an address is looked for.
 const ATTEMPTS: i64 = 20_000;
 
@@ -56,7 +58,9 @@ const MESSAGES: Sql = sql!(
     "search.messages",
     MESSAGE,
     "FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
-           FROM notifications WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
+           FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
+                 FROM notifications ORDER BY seq DESC LIMIT $5) AS n
+           WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
      WHERE ",
     MESSAGE_HAS,
     " ORDER BY seq DESC LIMIT $3",
@@ -85,14 +89,16 @@ const WORK_BY_KEYS: Sql = sql!(
 const WORK_TEXT: Sql = sql!(
     "search.work",
     WORK,
-    "FROM (SELECT id, key, kind FROM work WHERE {reach $2 business_unit} ORDER BY id DESC LIMIT $4) AS w
+    "FROM (SELECT id, key, kind FROM (SELECT id, key, kind, business_unit FROM work ORDER BY id DESC LIMIT $5) AS n
+           WHERE {reach $2 business_unit} ORDER BY id DESC LIMIT $4) AS w
      WHERE {contains $1 key}
      ORDER BY w.id DESC LIMIT $3",
 );
 const WORK_NEWEST: Sql = sql!(
     "search.newest_work",
     WORK,
-    "FROM work WHERE {reach $1 business_unit} ORDER BY work.id DESC LIMIT $2",
+    "FROM (SELECT id, key, kind, business_unit FROM work ORDER BY id DESC LIMIT $3) AS w
+     WHERE {reach $1 business_unit} ORDER BY w.id DESC LIMIT $2",
 );
 
 const SOURCE: &str =
@@ -108,7 +114,9 @@ const SOURCES: Sql = sql!(
     "search.sources",
     SOURCE,
     "FROM (SELECT source_type, source_id, state, updated_at
-           FROM sources WHERE NOT deleted AND {reach $2 business_unit}
+           FROM (SELECT source_type, source_id, state, updated_at, deleted, business_unit
+                 FROM sources ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $5) AS n
+           WHERE NOT deleted AND {reach $2 business_unit}
            ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $4) AS w
      WHERE (
          {contains $1 source_type || ' ' || source_id}
@@ -129,7 +137,9 @@ const PERSON_BY_EMAIL: Sql = sql!(
 const PEOPLE: Sql = sql!(
     "search.people",
     PERSON,
-    "FROM (SELECT id, name, email FROM operations_people WHERE {shared $2 business_unit} ORDER BY id LIMIT $4) AS w
+    "FROM (SELECT id, name, email
+           FROM (SELECT id, name, email, business_unit FROM operations_people ORDER BY id LIMIT $5) AS n
+           WHERE {shared $2 business_unit} ORDER BY id LIMIT $4) AS w
      WHERE (
          {contains $1 name}
          OR {contains $1 email}
@@ -181,11 +191,19 @@ pub struct Sizes {
 
 const SIZES: Sql = sql!(
     "search.sizes",
-    "SELECT (SELECT COUNT(*) FROM (SELECT seq FROM notifications WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $1) AS n) AS messages,
-            (SELECT COUNT(*) FROM (SELECT id FROM work WHERE {reach $2 business_unit} ORDER BY id DESC LIMIT $1) AS w) AS work,
-            (SELECT COUNT(*) FROM (SELECT updated_at FROM sources WHERE NOT deleted AND {reach $2 business_unit}
-                 ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $1) AS s) AS sources,
-            (SELECT COUNT(*) FROM (SELECT id FROM operations_people WHERE {shared $2 business_unit} ORDER BY id LIMIT $1) AS p) AS people",
+    "SELECT (SELECT COUNT(*) FROM (
+                 SELECT 1 AS one FROM (SELECT kind, business_unit FROM notifications ORDER BY seq DESC LIMIT $3) AS n
+                 WHERE kind <> 'event' AND {reach $2 business_unit} LIMIT $1) AS counted) AS messages,
+            (SELECT COUNT(*) FROM (
+                 SELECT 1 AS one FROM (SELECT business_unit FROM work ORDER BY id DESC LIMIT $3) AS n
+                 WHERE {reach $2 business_unit} LIMIT $1) AS counted) AS work,
+            (SELECT COUNT(*) FROM (
+                 SELECT 1 AS one FROM (SELECT deleted, business_unit FROM sources
+                                       ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $3) AS n
+                 WHERE NOT deleted AND {reach $2 business_unit} LIMIT $1) AS counted) AS sources,
+            (SELECT COUNT(*) FROM (
+                 SELECT 1 AS one FROM (SELECT business_unit FROM operations_people ORDER BY id LIMIT $3) AS n
+                 WHERE {shared $2 business_unit} LIMIT $1) AS counted) AS people",
 );
 
 /// What is searched for, and for whom.
@@ -199,6 +217,12 @@ pub struct Search<'s> {
 
 impl Search<'_> {
     async fn in_window(&self, conn: &mut Conn<'_>, sql: &Sql) -> Result<Vec<Match>> {
+        let text = contains_pattern(self.text);
+        conn.fetch_all(sql, args![text, self.reach, self.limit, WINDOW, WALKED]).await
+    }
+
+    /// The same where the rows are few, or an index has them apart.
+    async fn in_few(&self, conn: &mut Conn<'_>, sql: &Sql) -> Result<Vec<Match>> {
         conn.fetch_all(sql, args![contains_pattern(self.text), self.reach, self.limit, WINDOW]).await
     }
 
@@ -217,7 +241,7 @@ impl Search<'_> {
     /// Messages with the text in their subject, error, list or recipients: parked ones, and the newest.
     #[boxed]
     pub async fn messages(&self, conn: &mut Conn<'_>) -> Result<Vec<Match>> {
-        let mut found = self.in_window(conn, &PARKED).await?;
+        let mut found = self.in_few(conn, &PARKED).await?;
         found.extend(self.in_window(conn, &MESSAGES).await?);
         Ok(found)
     }
@@ -242,7 +266,7 @@ impl Search<'_> {
     /// The newest work, whatever it is: its titles are not stored.
     #[boxed]
     pub async fn newest_work(&self, conn: &mut Conn<'_>, limit: i64) -> Result<Vec<Match>> {
-        conn.fetch_all(&WORK_NEWEST, args![self.reach, limit]).await
+        conn.fetch_all(&WORK_NEWEST, args![self.reach, limit, WALKED]).await
     }
 
     /// The sources of exactly this id, of these types.
@@ -276,13 +300,13 @@ impl Search<'_> {
     /// Definitions with the text in their names.
     #[boxed]
     pub async fn definitions(&self, conn: &mut Conn<'_>) -> Result<Vec<Match>> {
-        self.in_window(conn, &DEFINITIONS).await
+        self.in_few(conn, &DEFINITIONS).await
     }
 }
 
 #[boxed]
 pub async fn sizes(conn: &mut Conn<'_>, reach: &Reach) -> Result<Sizes> {
-    conn.fetch_one(&SIZES, args![WINDOW + 1, reach]).await
+    conn.fetch_one(&SIZES, args![WINDOW + 1, reach, WALKED]).await
 }
 
 crate::db::statements![

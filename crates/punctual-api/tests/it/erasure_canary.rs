@@ -237,7 +237,8 @@ async fn a_person_who_is_everywhere_is_erased_everywhere(bed: TestBed) {
         left.into_iter().partition(|column| holds(column) == Some(Holds::Expires));
     assert_eq!(now, Vec::<String>::new());
     assert_eq!(bed.blobs_with(CANARY).await, Vec::<String>::new());
-    assert_eq!(later, ["idempotency_keys.body"], "it goes within a day");
+    // Answers that are kept for a client that repeats itself go within a day.
+    assert!(later.iter().all(|column| column == "idempotency_keys.body"), "{later:?}");
     bed.run_for(2 * DAY).await;
     bed.engine.purge(bed.now()).await.unwrap();
     assert_eq!(bed.columns_with(CANARY).await, Vec::<String>::new());
@@ -260,7 +261,6 @@ async fn handed_out(client: &Client) {
         "people",
         "preferences",
         "suppressions",
-        "definitions",
         "user",
         "inbox",
         "digests",
@@ -271,4 +271,7 @@ async fn handed_out(client: &Client) {
         let text = data.get(kind).map(Value::to_string).unwrap_or_default().to_lowercase();
         assert!(text.contains(CANARY), "{kind}: {text}");
     }
+    // Definitions are named, and changed by whoever keeps them.
+    let named = data["definitions"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap());
+    assert_eq!(named.collect::<Vec<_>>(), ["list", "reminder", "report"]);
 }

@@ -162,7 +162,7 @@ async fn every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for(bed:
         };
         found["days"].as_array().unwrap().iter().map(day).collect()
     };
-    let whole = asked("2026-05-14", "2026-07-20").await;
+    let whole = asked("2026-05-14", "2026-07-26").await;
     let kinds: BTreeSet<&str> = whole
         .values()
         .flat_map(|(_, items)| items)

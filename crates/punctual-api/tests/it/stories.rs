@@ -268,11 +268,17 @@ async fn a_jump_runs_what_is_ready(bed: TestBed) {
 
 async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
     let client = Client::new(&bed).await;
-    let never = client.get("/api/v1/retention").await.expect(200);
+    let mut never = client.get("/api/v1/retention").await.expect(200);
+    let tables = never.as_object_mut().unwrap().remove("tables").unwrap();
     assert_eq!(
         never,
-        json!({ "keepForDays": 365, "keepFilesForDays": 365, "keepAuditForDays": null, "lastRun": null })
+        json!({
+            "keepForDays": 365, "keepFilesForDays": 365, "keepWorkForDays": 365, "keepSurveysForDays": null,
+            "keepIdsForDays": null, "keepAuditForDays": null, "lastRun": null,
+        })
     );
+    let attempts = tables.as_array().unwrap().iter().find(|one| one["table"] == "attempts").unwrap();
+    assert_eq!(attempts["rule"], "Goes with its row of notifications");
     bed.accept_to(&["a@example.org"]).await;
     bed.tick().await;
     let early = client.post("/api/v1/retention/purge", json!({})).await.expect(200);

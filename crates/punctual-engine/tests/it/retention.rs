@@ -135,7 +135,7 @@ async fn a_message_that_was_sent_loses_its_text_and_its_id_stays(bed: TestBed) {
     use punctual_workflows::messages::{NewMessage, send_at};
     let content = Handed::stored(bed.message_over("email:default", &["ann@x.example"]));
     let new = NewMessage { id: "m-1".into(), send_at: bed.after(60), revive: false, content };
-    send_at(&bed.engine, &Actor::named("key:a"), &[new.clone()]).await.unwrap();
+    send_at(&bed.engine, &Actor::named("key:a"), std::slice::from_ref(&new)).await.unwrap();
     bed.run_for(60).await;
     bed.wait(366 * DAY);
     purge(&bed).await;

@@ -198,8 +198,8 @@ async fn fill_table(url: &str, now: Timestamp, rows: i64, fill: &Fill) -> Result
     while first <= rows {
         let last = (first + PIECE - 1).min(rows);
         let numbers = if is_sqlite {
-            // tidy-allow: numbers of this program
             format!(
+                // tidy-allow: numbers of this program
                 "(WITH RECURSIVE s(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s)"
             )
         } else {

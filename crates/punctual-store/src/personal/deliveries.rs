@@ -228,7 +228,7 @@ pub async fn erase_survey_attempts(conn: &mut Conn<'_>, notification_ids: Vec<St
     conn.execute(&ERASE_SURVEY_ATTEMPTS, args![notification_ids]).await
 }
 
-// There are few of both, and one that tells what a provider said may name whom it was about.
+// There are few of both, and one that quotes a provider may name whom it was about.
 const ERASE_CIRCUITS: Sql =
     sql!("personal.erase_circuits", "UPDATE circuits SET last_error = '' WHERE {contains $1 last_error}");
 const ERASE_OWED: Sql =

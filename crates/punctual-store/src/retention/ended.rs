@@ -10,13 +10,14 @@ struct Number {
     id: i64,
 }
 
-// In the order of their making; one of whose messages is still there stays.
+// In the order of their making; one of whose messages is still there stays. The offset keeps PostgreSQL from joining the whole
+// of both tables.
 const OLD_EVENTS: Sql = sql!(
     "retention.old_events",
     "SELECT e.id FROM outbox_events AS e
      WHERE e.id > $1 AND e.created_at < $2
        AND NOT EXISTS (SELECT 1 FROM outbox_deliveries AS d JOIN notifications AS n ON n.id = d.notification_id
-                       WHERE d.event_id = e.id)
+                       WHERE d.event_id = e.id LIMIT 1 OFFSET 0)
      ORDER BY e.id LIMIT $3",
 );
 

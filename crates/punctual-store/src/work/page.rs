@@ -51,7 +51,7 @@ const FAILED: Sql = sql!(
     "SELECT {columns} FROM work {sqlite INDEXED BY work_failed} WHERE status = 'failed'", FILTER,
 );
 
-// Indexes that are not in order of number: where they have few rows of the filter, all of these are looked at. They are asked in
+// Indexes that are not in order of number: where they have few rows of the filter, all of these are read. They are asked in
 // their own order, so that PostgreSQL, which may believe that the table is full of such rows, never looks for them there.
 const IS_PLANNED: &str = "FROM work {sqlite INDEXED BY work_ready}
      WHERE status = 'pending' AND NOT on_hold ORDER BY kind, ready_at, id LIMIT ";

@@ -110,7 +110,7 @@ pub(super) fn notification(number: usize) -> String {
     )
 }
 
-/// Posts notifications one a request, so many a second over four connections, until told to stop; returns how long each took,
+/// Posts notifications one a request, so many a second over four connections, until it is stopped; returns how long each took,
 /// in milliseconds. A request that is late does not delay the time of the next.
 pub(super) async fn post_paced(
     bench: &Bench,

@@ -51,11 +51,20 @@ pub async fn name_rows(document: &mut Value, server: &Server) {
                 for parameter in parameters.into_iter().flatten() {
                     if parameter["in"] == "path" && parameter["name"] == name {
                         let kind = parameter["schema"]["type"].clone();
+                        let ids: Vec<Value> = ids.iter().map(|id| of_type(id, &kind)).collect();
                         parameter["schema"] = json!({ "type": kind, "enum": ids });
                     }
                 }
             }
         }
+    }
+}
+
+/// An id as the parameter has it: a path may take a number or a GUID, and says that it takes a text.
+fn of_type(id: &Value, kind: &Value) -> Value {
+    match id {
+        Value::Number(number) if kind == "string" => Value::String(number.to_string()),
+        _ => id.clone(),
     }
 }
 
