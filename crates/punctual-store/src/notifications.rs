@@ -174,13 +174,6 @@ impl NotificationRow {
         self.attempts = 1;
         self.last_attempt_at = Some(self.created_at);
     }
-
-    /// Gives up the claim of a row that was not inserted yet.
-    pub fn unclaim(&mut self) {
-        self.lease_expires_at = None;
-        self.attempts = 0;
-        self.last_attempt_at = None;
-    }
 }
 
 crate::db::statements![; bisect, browse, claim, figures, insert, kpis, moves, operate, page, purge, query];

@@ -1,7 +1,10 @@
 //! A node that has just decided or been asked to send something may send it itself: the notification is inserted
 //! already claimed, with its intents, which saves a claim and a commit.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use punctual_model::{ChannelKey, NotificationId, Targets};
@@ -31,46 +34,51 @@ impl HandOver {
 
 impl Engine {
     /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit. A message to many
-    /// needs one permit to begin with.
+    /// needs one permit to begin with. Of an id that comes twice only the first is inserted, and only that may be sent.
     pub(crate) fn reserve(&self, queued: &mut [NotificationRow], now: Timestamp) -> Vec<Open> {
-        let mut wanted: HashMap<ChannelKey, (Class, usize)> = HashMap::new();
-        for item in queued.iter().filter(|item| self.keeps(item, now)) {
-            let (class, calls) = wanted.entry(item.channel.clone()).or_insert((Class::Urgent, 0));
-            // Permits that are kept for urgent messages are for them alone.
-            if Class::of(item.priority) == Class::Normal {
-                *class = Class::Normal;
+        let mut wanted: HashMap<ChannelKey, Option<Wanted>> = HashMap::new();
+        let mut seen = HashSet::with_capacity(queued.len());
+        for (place, item) in queued.iter().enumerate() {
+            if !seen.insert(item.id) || !is_plain(item, now) {
+                continue;
             }
-            *calls += targets_of(item).len();
+            if !wanted.contains_key(&item.channel) {
+                wanted.insert(item.channel.clone(), self.wanted(&item.channel));
+            }
+            if let Some(Some(wanted)) = wanted.get_mut(&item.channel)
+                && let calls @ 1.. = self.calls_without_doubt(item)
+            {
+                wanted.add(place, item, calls);
+            }
         }
         let mut reserved = Vec::new();
-        for (key, (class, calls)) in wanted {
-            let Some(channel) = self.channels.get(key.as_str()).filter(|channel| self.sends_freely(channel))
-            else {
-                continue;
-            };
+        for Wanted { channel, class, calls, places } in wanted.into_values().flatten() {
             let permits = channel.permits.take_free(class, calls);
             if permits.count() == 0 {
                 continue;
             }
             let until = later(now, self.lease_for(Some(&channel)));
-            let own = queued.iter_mut().filter(|item| item.channel == key && self.keeps(item, now));
-            for item in own.take(permits.count()) {
-                item.claim(until);
+            for place in places.into_iter().take(permits.count()) {
+                queued[place].claim(until);
             }
             reserved.push(Open { channel, permits });
-        }
-        // Of an id that comes twice only the first is inserted, and only that may be sent.
-        let mut seen = HashSet::with_capacity(queued.len());
-        for item in queued.iter_mut().filter(|item| !seen.insert(item.id)) {
-            item.unclaim();
         }
         reserved
     }
 
-    /// What may be on the suppression list is left to the ordinary claim, which asks the table.
-    fn keeps(&self, item: &NotificationRow, now: Timestamp) -> bool {
-        sendable(item, now)
-            && self.suppressions.doubtful(item.channel.as_str(), targets_of(item).iter()).is_empty()
+    fn wanted(&self, key: &ChannelKey) -> Option<Wanted> {
+        let channel = self.channels.get(key.as_str()).filter(|channel| self.sends_freely(channel))?;
+        Some(Wanted { channel, class: Class::Urgent, calls: 0, places: Vec::new() })
+    }
+
+    /// How many calls a message needs. None where one of its addresses may be on the suppression list: it is left to the
+    /// ordinary claim, which asks the table.
+    fn calls_without_doubt(&self, item: &NotificationRow) -> usize {
+        let targets = targets_of(item);
+        match self.suppressions.doubtful(item.channel.as_str(), targets.iter()).is_empty() {
+            true => targets.len(),
+            false => 0,
+        }
     }
 
     /// Whether this channel sends without any check: no limits, no hours, no open circuit, no preferences.
@@ -119,9 +127,27 @@ impl Engine {
     }
 }
 
-fn sendable(item: &NotificationRow, now: Timestamp) -> bool {
-    let is_plain = item.topic.is_none() && item.failover.is_none();
-    is_plain && item.ready_at <= now && !targets_of(item).is_empty()
+/// What this node could send of one channel, by its place among the queued.
+struct Wanted {
+    channel: Arc<Opened>,
+    class: Class,
+    calls: usize,
+    places: Vec<usize>,
+}
+
+impl Wanted {
+    fn add(&mut self, place: usize, item: &NotificationRow, calls: usize) {
+        // Permits that are kept for urgent messages are for them alone.
+        if Class::of(item.priority) == Class::Normal {
+            self.class = Class::Normal;
+        }
+        self.calls += calls;
+        self.places.push(place);
+    }
+}
+
+fn is_plain(item: &NotificationRow, now: Timestamp) -> bool {
+    item.topic.is_none() && item.failover.is_none() && item.ready_at <= now
 }
 
 /// The addresses that a row names itself.

@@ -128,7 +128,7 @@ const FILLS: &[Fill] = &[
         "operations_rules",
         4,
         "id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status, active, created_at, updated_at",
-        "'r-' || n, 'event', 's-' || n, 'start', 'at_subject_date', '{\"type\":\"at_subject_date\"}', '[]', {at}, 'synced', 1 = 1, {at}, {at}",
+        "'r-' || n, 'event', 's-' || n, 'start', 'at_subject_date', '{\"type\":\"at_subject_date\",\"anchor\":\"start\"}', '[]', {at}, 'synced', 1 = 1, {at}, {at}",
     ),
     fill(
         "operations_people",

@@ -1,7 +1,7 @@
 //! Every list of the API with every filter, beside large tables: made from the OpenAPI document, so that a new route or a new
 //! parameter is measured without a word here.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
 use punctual_engine::Listeners;
 use punctual_model::Clock;
@@ -40,6 +40,8 @@ pub(super) async fn measure(bench: &Bench, rows: usize) -> Result<Vec<Measured>>
             let wire = get(request, key);
             let mut client = Client::connect(server.address).await?;
             let (status, _) = client.call(&wire).await?;
+            // A parameter that a route refuses is no measure; a server that fails is no list.
+            ensure!(status < 500, "{caller} {request} was answered {status}");
             if status != 200 {
                 continue;
             }

@@ -51,30 +51,25 @@ impl Client {
     pub(super) async fn connect(address: SocketAddr) -> Result<Self> {
         let connection = TcpStream::connect(address).await?;
         connection.set_nodelay(true)?;
-        Ok(Self { connection, buffer: Vec::with_capacity(1 << 20) })
+        Ok(Self { connection, buffer: Vec::with_capacity(16 << 10) })
     }
 
     /// Sends one request; returns the status and the body of its answer.
     pub(super) async fn call(&mut self, request: &[u8]) -> Result<(u16, &[u8])> {
         self.connection.write_all(request).await?;
         self.buffer.clear();
-        let (mut start, mut length) = (0, None);
-        while length.is_none_or(|length| self.buffer.len() < start + length) {
+        let mut head: Option<Head> = None;
+        while head.is_none_or(|head| self.buffer.len() < head.end + head.length) {
             ensure!(
                 self.connection.read_buf(&mut self.buffer).await? > 0,
                 "the server closed the connection"
             );
-            if length.is_none()
-                && let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n")
-            {
-                let head = std::str::from_utf8(&self.buffer[..end])?.to_ascii_lowercase();
-                let own = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-                length = Some(own.context("no content-length")?.trim().parse::<usize>()?);
-                start = end + 4;
+            if head.is_none() {
+                head = Head::read(&self.buffer)?;
             }
         }
-        let status = std::str::from_utf8(&self.buffer[..start])?.split(' ').nth(1).context("no status")?;
-        Ok((status.parse()?, &self.buffer[start..]))
+        let head = head.context("no head")?;
+        Ok((head.status, &self.buffer[head.end..]))
     }
 
     /// The same where only success will do.
@@ -86,6 +81,27 @@ impl Client {
             String::from_utf8_lossy(body)
         );
         Ok(body)
+    }
+}
+
+/// What the client must know of an answer.
+#[derive(Clone, Copy)]
+struct Head {
+    status: u16,
+    /// Where the body begins, and how long it is.
+    end: usize,
+    length: usize,
+}
+
+impl Head {
+    /// Nothing while the head is not there as a whole.
+    fn read(bytes: &[u8]) -> Result<Option<Self>> {
+        let mut headers = [httparse::EMPTY_HEADER; 32];
+        let mut answer = httparse::Response::new(&mut headers);
+        let httparse::Status::Complete(end) = answer.parse(bytes)? else { return Ok(None) };
+        let length = answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
+        let length = std::str::from_utf8(length.context("no content-length")?.value)?.parse()?;
+        Ok(Some(Self { status: answer.code.context("no status")?, end, length }))
     }
 }
 
