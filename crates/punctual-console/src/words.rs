@@ -1,6 +1,8 @@
 //! The words that people see for states and reasons: one word and one shape everywhere.
 
-use punctual_model::{NotificationStatus, ReasonCode, ReceiptState, WorkStatus, reason::sentence_of};
+use punctual_model::{
+    AttemptOutcome, NotificationStatus, ReasonCode, ReceiptState, WorkStatus, reason::sentence_of,
+};
 
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +42,21 @@ pub fn work(status: &str, on_hold: bool) -> Pill {
 }
 
 /// The result of one attempt.
-pub fn outcome(outcome: Option<&str>) -> Pill {
+pub fn outcome(outcome: Option<AttemptOutcome>) -> Pill {
     match outcome {
-        Some("delivered") => pill("accepted", "good"),
-        Some("transient") => pill("failed for now", "warn"),
-        Some("permanent") => pill("refused", "bad"),
-        Some("uncertain") => pill("uncertain", "warn outline"),
-        Some(code) if code == ReasonCode::Suppressed.as_str() => pill("suppressed", "muted"),
-        _ => pill("under way", "neutral"),
+        Some(AttemptOutcome::Delivered) => pill("accepted", "good"),
+        Some(AttemptOutcome::Transient) => pill("failed for now", "warn"),
+        Some(AttemptOutcome::Permanent) => pill("refused", "bad"),
+        Some(AttemptOutcome::Uncertain) => pill("uncertain", "warn outline"),
+        None => pill("under way", "neutral"),
+    }
+}
+
+/// A target that was left out, by the code of the reason.
+pub fn left_out(reason: &str) -> Pill {
+    match reason.parse() {
+        Ok(ReasonCode::Suppressed) => pill("suppressed", "muted"),
+        _ => pill("left out", "muted"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Reach, ReceiptState, SuppressionReason};
+use punctual_model::{AttemptOutcome, Reach, ReceiptState, SuppressionReason};
 use punctual_store::{attempts, audit, notifications, receipts, skipped_targets, work};
 use serde_json::{Value, json};
 
@@ -66,12 +66,12 @@ impl Engine {
                 format!("attempt {} to {} was claimed by {} and recorded", attempt.n, attempt.target, attempt.node),
                 json!({ "target": attempt.target, "attempt": attempt.n, "node": attempt.node, "channel": attempt.channel }),
             ));
-            if let (Some(finished), Some(outcome)) = (attempt.finished_at, &attempt.outcome) {
+            if let (Some(finished), Some(outcome)) = (attempt.finished_at, attempt.outcome) {
                 moments.push(moment(
                     finished,
                     "attemptEnded",
                     ended(outcome, &attempt),
-                    json!({ "target": attempt.target, "attempt": attempt.n, "outcome": outcome,
+                    json!({ "target": attempt.target, "attempt": attempt.n, "outcome": outcome.as_str(),
                             "messageId": attempt.provider_id, "answer": attempt.answer,
                             "durationMs": (finished - attempt.started_at) / 1000 }),
                 ));
@@ -106,15 +106,19 @@ impl Engine {
     }
 }
 
-fn ended(outcome: &str, attempt: &attempts::AttemptRow) -> String {
+fn ended(outcome: AttemptOutcome, attempt: &attempts::AttemptRow) -> String {
     let to = &attempt.target;
     match outcome {
-        "delivered" => {
+        AttemptOutcome::Delivered => {
             format!("{to}: taken over, message id {}", attempt.provider_id.as_deref().unwrap_or("none"))
         }
-        "uncertain" => format!("{to}: no answer; it may or may not have arrived"),
-        "transient" => format!("{to}: failed for now: {}", attempt.answer.as_deref().unwrap_or("no text")),
-        _ => format!("{to}: refused: {}", attempt.answer.as_deref().unwrap_or("no text")),
+        AttemptOutcome::Uncertain => format!("{to}: no answer; it may or may not have arrived"),
+        AttemptOutcome::Transient => {
+            format!("{to}: failed for now: {}", attempt.answer.as_deref().unwrap_or("no text"))
+        }
+        AttemptOutcome::Permanent => {
+            format!("{to}: refused: {}", attempt.answer.as_deref().unwrap_or("no text"))
+        }
     }
 }
 

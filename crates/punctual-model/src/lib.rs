@@ -6,6 +6,7 @@
 pub mod adapter_settings;
 pub mod address;
 pub mod attachment;
+mod attempt_outcome;
 pub mod audit_action;
 pub mod causes;
 pub mod channel;
@@ -40,11 +41,13 @@ pub mod sign_on;
 pub mod status;
 pub mod suppression;
 pub mod survey;
+mod sync_status;
 pub mod table;
 pub mod trace;
 
 pub use adapter_settings::{AboutAdapter, Setting, SettingKind};
 pub use address::Targets;
+pub use attempt_outcome::AttemptOutcome;
 pub use audit_action::AuditAction;
 pub use causes::chain;
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
@@ -75,4 +78,5 @@ pub use secret_reference::SecretReference;
 pub use sign_on::{Identity, IdentityProvider, SignOnAnswer, SignOnFault, SignOnRequest};
 pub use status::{NotificationEvent, NotificationStatus, WorkEvent, WorkStatus};
 pub use suppression::SuppressionReason;
+pub use sync_status::SyncStatus;
 pub use trace::{FinishedSpan, Span, SpanCounts, SpanKind, SpanSink, TraceParent, Traces};

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::AttemptOutcome;
 
 pub use health::{HEALTH_ATTEMPTS, HEALTH_WINDOW, HealthRow, health};
 
@@ -21,7 +22,7 @@ pub struct AttemptRow {
     pub channel: String,
     pub started_at: i64,
     pub finished_at: Option<i64>,
-    pub outcome: Option<String>,
+    pub outcome: Option<AttemptOutcome>,
     pub provider_id: Option<String>,
     pub answer: Option<String>,
 }
@@ -53,7 +54,7 @@ pub struct AttemptResult {
     pub target: String,
     pub n: i64,
     pub finished_at: Timestamp,
-    pub outcome: &'static str,
+    pub outcome: AttemptOutcome,
     pub provider_id: Option<String>,
     pub answer: Option<String>,
 }

@@ -83,7 +83,7 @@ impl Ends {
         };
         Ok(ResolvedTarget {
             address: one.target.clone(),
-            outcome: one.outcome.clone().map(Cow::Owned),
+            outcome: one.outcome.map(|outcome| Cow::Borrowed(outcome.as_str())),
             message_id: one.provider_id.clone(),
             at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
             confirmed_at: optional(receipt.and_then(|row| row.confirmed_at))?,

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::{ScheduleId, delivery_policy::Handling};
+use punctual_model::{ScheduleId, SyncStatus, delivery_policy::Handling};
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},
@@ -179,13 +179,13 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
         message: RuleTexts::stored(row.texts.as_deref()),
         deleted_at: at(row.deleted_at)?,
         last_sent_at: at(row.last_sent_at)?,
-        next_run_at: next.filter(|_| row.sync_status == "synced"),
+        next_run_at: next.filter(|_| row.sync_status == SyncStatus::Synced),
         id: row.id,
         subject_type: row.subject_type,
         subject_id: row.subject_id,
         kind: row.kind,
         schedule_id: row.schedule_id.map(|id| ScheduleId(id).to_string()),
-        sync_status: row.sync_status,
+        sync_status: row.sync_status.as_str().to_owned(),
         sync_error: row.sync_error,
         active: row.active,
     })

@@ -324,7 +324,7 @@ fn attempts(view: &RunView) -> Result<Vec<RunAttempt>, StoreError> {
             channel: row.channel.clone(),
             started_at: instant(row.started_at)?,
             finished_at: row.finished_at.map(instant).transpose()?,
-            outcome: row.outcome.clone(),
+            outcome: row.outcome.map(|outcome| outcome.as_str().to_owned()),
             answer: row.answer.clone(),
         })
     })

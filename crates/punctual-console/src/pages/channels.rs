@@ -16,7 +16,7 @@ use punctual_engine::{
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{
-    ChannelKey, SendOutcome,
+    AttemptOutcome, ChannelKey, SendOutcome,
     delivery_policy::{ChannelPolicy, hours::written},
     durations,
 };
@@ -247,21 +247,20 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
                 Trial::Broken(why) => tried(refused, format!("The channel cannot be opened: {why}.")),
                 Trial::Sent { outcome, took } => {
                     let took = in_words(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
-                    let (word, text) = match outcome {
+                    let ended = AttemptOutcome::from(&outcome);
+                    let text = match outcome {
                         SendOutcome::Delivered { provider_id } => {
-                            ("delivered", format!("Accepted in {took} as {provider_id}."))
+                            format!("Accepted in {took} as {provider_id}.")
                         }
                         SendOutcome::Transient { error, .. } => {
-                            ("transient", format!("It may work later ({took}): {error}"))
+                            format!("It may work later ({took}): {error}")
                         }
-                        SendOutcome::Permanent { error, .. } => {
-                            ("permanent", format!("Refused ({took}): {error}"))
-                        }
+                        SendOutcome::Permanent { error, .. } => format!("Refused ({took}): {error}"),
                         SendOutcome::Uncertain { error } => {
-                            ("uncertain", format!("It may or may not have arrived ({took}): {error}"))
+                            format!("It may or may not have arrived ({took}): {error}")
                         }
                     };
-                    tried(words::outcome(Some(word)), text)
+                    tried(words::outcome(Some(ended)), text)
                 }
             }
         }

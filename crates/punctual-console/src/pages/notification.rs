@@ -10,7 +10,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{Basis, SentContent, timeline::Moment};
-use punctual_model::{NotificationStatus, ReceiptState, SuppressionReason};
+use punctual_model::{AttemptOutcome, NotificationStatus, ReceiptState, SuppressionReason};
 use punctual_store::{
     attempts::{self, AttemptRow},
     notifications::{self, NotificationRow},
@@ -255,7 +255,7 @@ fn targets(
     }
     let shaped = found.into_iter().map(|(one, count)| Target {
         address: one.target.clone(),
-        pill: words::outcome(one.outcome.as_deref()),
+        pill: words::outcome(one.outcome),
         tries: counted(count, "attempt", "attempts"),
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
@@ -269,7 +269,7 @@ fn targets(
             let why = one.detail.as_deref().and_then(SuppressionReason::parse);
             Target {
                 address: one.target.clone(),
-                pill: words::outcome(Some(&one.reason)),
+                pill: words::left_out(&one.reason),
                 tries: "left out".to_owned(),
                 answer: why.map_or_else(String::new, |why| why.in_words().to_owned()),
                 message_id: None,
@@ -317,7 +317,7 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
             one.detail = format!("by {}", text("node"));
         }
         "attemptEnded" => {
-            let pill = words::outcome(Some(text("outcome")));
+            let pill = words::outcome(AttemptOutcome::parse(text("outcome")));
             one.class = pill.class.split(' ').next().unwrap_or_default();
             one.title = format!("Attempt {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
             let took = moment.data["durationMs"]

@@ -11,6 +11,7 @@ mod when;
 
 pub(super) use self::people::ahead_of;
 
+use punctual_model::SyncStatus;
 use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
@@ -302,8 +303,10 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
         Some(at_first) if !row.is_all_day => zone.clock(at(at_first)),
         _ => String::new(),
     };
-    let next =
-        own.iter().filter(|rule| rule.active && rule.sync_status == "synced").filter_map(|rule| rule.run_at);
+    let next = own
+        .iter()
+        .filter(|rule| rule.active && rule.sync_status == SyncStatus::Synced)
+        .filter_map(|rule| rule.run_at);
     let next = next.filter(|at| *at > now.as_microsecond()).min();
     let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();
     Item {
@@ -322,7 +325,7 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
 
 /// The state of the messages of an event, in one word.
 fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
-    if own.iter().any(|rule| rule.sync_status == "failed") {
+    if own.iter().any(|rule| rule.sync_status == SyncStatus::Failed) {
         Pill { word: "out of step", class: "bad" }
     } else if own.is_empty() || own.iter().all(|rule| !rule.active) {
         Pill { word: "silent", class: "muted" }

@@ -140,7 +140,7 @@ impl Engine {
         tx.commit().await?;
         self.advance_marks(key, &starts, &places, now);
         for (row, delivery) in settled {
-            self.tell_of_attempt(row, &[], Some(delivery));
+            self.report_attempt(row, &[], Some(delivery));
         }
         if let Some(sending) = &mut sending {
             self.trace_claim(sending, report.claimed, now);

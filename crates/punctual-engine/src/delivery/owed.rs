@@ -58,7 +58,7 @@ impl Engine {
             let mut reader = self.store.read().await?;
             owed::due(&mut reader.conn(), now, AT_ONCE).await?
         };
-        // One row of work is told of all its messages at once.
+        // A row of work is called once for all of its messages.
         let mut by_work: BTreeMap<i64, Vec<OwedRow>> = BTreeMap::new();
         for row in due {
             by_work.entry(row.work_id).or_default().push(row);

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use punctual_model::{ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable};
+use punctual_model::{
+    AttemptOutcome, ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable,
+};
 use punctual_store::{
     Named, StoreError, Tx,
     attempts::AttemptRow,
@@ -40,12 +42,12 @@ impl Ledger {
     pub(super) fn new(attempts: Vec<AttemptRow>) -> Self {
         let mut ledger: HashMap<i64, BTreeMap<String, Past>> = HashMap::new();
         for attempt in attempts {
-            let past = match attempt.outcome.as_deref() {
-                Some("delivered") => Past::Delivered,
-                Some("permanent") => {
+            let past = match attempt.outcome {
+                Some(AttemptOutcome::Delivered) => Past::Delivered,
+                Some(AttemptOutcome::Permanent) => {
                     Past::Permanent { channel: attempt.channel, answer: attempt.answer.unwrap_or_default() }
                 }
-                _ => Past::Open,
+                Some(AttemptOutcome::Transient | AttemptOutcome::Uncertain) | None => Past::Open,
             };
             let entry = ledger
                 .entry(attempt.notification_seq)

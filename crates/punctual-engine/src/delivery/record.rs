@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::{AuditAction, ReasonCode, SendOutcome};
+use punctual_model::{AttemptOutcome, AuditAction, ReasonCode, SendOutcome};
 use punctual_store::{
     Lane, StoreError, Tx,
     attempts::{self, AttemptResult},
@@ -112,8 +112,8 @@ impl Written {
 }
 
 impl Engine {
-    /// Writes a window, again and again over an outage, and then tells the workflows of it: an answer that is known is told
-    /// once, however often it took to write it.
+    /// Writes a window, again and again over an outage, and then calls the workflows: once for each answer, however often
+    /// it took to write it.
     pub(super) async fn record(
         &self,
         channel: Arc<Opened>,
@@ -123,7 +123,7 @@ impl Engine {
     ) -> Result<Written, EngineError> {
         let written = self.write_over_outages(channel, reservation, &window, until).await;
         for part in &window.parts {
-            self.tell_of_attempt(&part.item.row, &part.answers, part.delivery.as_ref());
+            self.report_attempt(&part.item.row, &part.answers, part.delivery.as_ref());
         }
         written
     }
@@ -240,8 +240,8 @@ impl Engine {
             let expected: Vec<Expected> =
                 answers.iter().filter_map(|(row, answer)| expected(row, answer)).collect();
             if !expected.is_empty() {
-                let told = receipts::expect(&mut tx.conn(), channel.adapter(), &expected).await?;
-                self.follow_receipts(tx, now, &told).await?;
+                let arrived = receipts::expect(&mut tx.conn(), channel.adapter(), &expected).await?;
+                self.follow_receipts(tx, now, &arrived).await?;
             }
         }
         let suppressed: Vec<_> =
@@ -414,7 +414,7 @@ impl Engine {
 
 /// Writes what calls have answered, and counts the targets whose outcome is uncertain, each once.
 pub(super) async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Result<usize, StoreError> {
-    let is_uncertain = |result: &AttemptResult| result.outcome == "uncertain";
+    let is_uncertain = |result: &AttemptResult| result.outcome == AttemptOutcome::Uncertain;
     if !results.iter().any(is_uncertain) {
         if !results.is_empty() {
             attempts::record(&mut tx.conn(), results).await?;
@@ -447,18 +447,18 @@ fn expected(row: &NotificationRow, answer: &Answer) -> Option<Expected> {
 }
 
 fn recorded(row: &NotificationRow, answer: &Answer) -> AttemptResult {
-    let (outcome, provider_id, text) = match &answer.outcome {
-        SendOutcome::Delivered { provider_id } => ("delivered", Some(provider_id.clone()), None),
-        SendOutcome::Transient { error, .. } => ("transient", None, Some(error.clone())),
-        SendOutcome::Permanent { error, .. } => ("permanent", None, Some(error.clone())),
-        SendOutcome::Uncertain { error } => ("uncertain", None, Some(error.clone())),
+    let (provider_id, text) = match &answer.outcome {
+        SendOutcome::Delivered { provider_id } => (Some(provider_id.clone()), None),
+        SendOutcome::Transient { error, .. }
+        | SendOutcome::Permanent { error, .. }
+        | SendOutcome::Uncertain { error } => (None, Some(error.clone())),
     };
     AttemptResult {
         seq: row.seq,
         target: answer.target.clone(),
         n: row.attempts,
         finished_at: answer.at,
-        outcome,
+        outcome: AttemptOutcome::from(&answer.outcome),
         provider_id,
         answer: text,
     }

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::AttemptOutcome;
 use punctual_store::{attempts, notifications::NotificationRow, templates};
 use punctual_templates::Rendered;
 
@@ -55,7 +56,7 @@ impl Engine {
         let mut reader = self.store.read_for_people().await?;
         let tried = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
         // The attempt that arrived says what people have read; else the last one.
-        let arrived = tried.iter().filter(|one| one.outcome.as_deref() == Some("delivered"));
+        let arrived = tried.iter().filter(|one| one.outcome == Some(AttemptOutcome::Delivered));
         let shown =
             arrived.max_by_key(|one| one.started_at).or(tried.iter().max_by_key(|one| one.started_at));
         let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();

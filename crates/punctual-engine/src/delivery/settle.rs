@@ -157,7 +157,7 @@ impl Engine {
     }
 }
 
-/// What rows of work have to be told of these: of each message that has ended, and for a digest of the messages in it.
+/// What rows of work are called with: each message that has ended, and for a digest the messages in it.
 pub(super) async fn reported(
     tx: &mut Tx,
     settled: &[(&NotificationRow, &Delivery)],

@@ -9,9 +9,9 @@ use super::send::Answer;
 use crate::{Attempted, Engine};
 
 impl Engine {
-    /// Tells the workflow of a notification what its calls have answered and how the attempt ended. A workflow that panics
+    /// Calls the workflow of a notification with what its calls returned and how the attempt ended. A workflow that panics
     /// loses its line; what is recorded stays.
-    pub(super) fn tell_of_attempt(
+    pub(super) fn report_attempt(
         &self,
         row: &NotificationRow,
         answers: &[Answer],
@@ -32,7 +32,10 @@ impl Engine {
             failure,
         };
         if catch_unwind(AssertUnwindSafe(|| watches.attempted(&attempt))).is_err() {
-            tracing::error!(work.kind = origin.kind, "the workflow panicked when it was told of an attempt");
+            tracing::error!(
+                work.kind = origin.kind,
+                "the workflow panicked when it was called for an ended attempt"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is stored about a person, as one document: what somebody gets who asks for it.
 
 use punctual_boxed::boxed;
-use punctual_model::Reach;
+use punctual_model::{AttemptOutcome, Reach};
 use punctual_store::{attempts, notifications, personal as store, receipts};
 use serde_json::{Map, Value, json};
 
@@ -163,7 +163,7 @@ impl Engine {
                     .filter(|attempt| attempt.notification_seq == message.seq)
                     .map(|attempt| {
                         json!({ "target": attempt.target, "channel": attempt.channel,
-                            "at": moment(attempt.started_at).to_string(), "outcome": attempt.outcome })
+                            "at": moment(attempt.started_at).to_string(), "outcome": attempt.outcome.map(AttemptOutcome::as_str) })
                     })
                     .collect();
                 rows.push(json!({

@@ -10,7 +10,7 @@ use std::{
 
 use punctual_engine::Actor;
 use punctual_model::{
-    Decision, NewNotification, Priority, ReasonCode, SendOutcome, delivery_policy::Preference,
+    AttemptOutcome, Decision, NewNotification, Priority, ReasonCode, SendOutcome, delivery_policy::Preference,
 };
 use punctual_testkit::{
     Gated, Scripted, TestBed, TestBedBuilder, TestWorkflow, channel::delivered, new_work, on_both, signal,
@@ -135,7 +135,11 @@ async fn a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_n
     }
     let row = bed.notification(&bad).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("mailbox-unavailable")));
-    assert_eq!(bed.attempts(&bad).await[0].outcome.as_deref(), Some("permanent"), "the answer is kept");
+    assert_eq!(
+        bed.attempts(&bad).await[0].outcome.map(AttemptOutcome::as_str),
+        Some("permanent"),
+        "the answer is kept"
+    );
     assert_eq!(bed.audit("notification", &bad).await, ["settled-failed:record-failed"]);
 }
 

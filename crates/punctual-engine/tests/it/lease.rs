@@ -1,7 +1,7 @@
 //! Leases that run out: at once, then the ladder, then a person (S0.44 to S0.46).
 
 use punctual_engine::SweepReport;
-use punctual_model::{Decision, RetryPolicy};
+use punctual_model::{AttemptOutcome, Decision, RetryPolicy};
 use punctual_store::{notifications, work};
 use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
 use serde_json::json;
@@ -135,7 +135,7 @@ async fn an_expired_send_is_uncertain_and_retried(bed: TestBed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 1, "the first time at once");
     let outcomes: Vec<_> =
         bed.attempts(&id).await.into_iter().map(|try_| (try_.n, try_.outcome.unwrap())).collect();
-    assert_eq!(outcomes, [(1, "uncertain".into()), (2, "delivered".into())]);
+    assert_eq!(outcomes, [(1, AttemptOutcome::Uncertain), (2, AttemptOutcome::Delivered)]);
     let kpis = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert_eq!(kpis.uncertain, 1);
 }

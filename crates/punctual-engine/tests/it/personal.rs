@@ -6,7 +6,7 @@ use punctual_engine::{
     commands::NewList,
     personal::{EraseOptions, Erasure, Person},
 };
-use punctual_model::{NewNotification, Reach, delivery_policy::Preference};
+use punctual_model::{AttemptOutcome, NewNotification, Reach, delivery_policy::Preference};
 use punctual_store::{
     operations::people::{self, PersonRow},
     personal::{Part, bucket, part},
@@ -158,7 +158,7 @@ async fn an_erased_person_is_nowhere_and_what_happened_stays(bed: TestBed) {
     let attempts = bed.attempts(&ids[0]).await;
     assert_eq!(attempts.len(), 1);
     assert_eq!(
-        (attempts[0].target.as_str(), attempts[0].outcome.as_deref()),
+        (attempts[0].target.as_str(), attempts[0].outcome.map(AttemptOutcome::as_str)),
         ("erased:1", Some("delivered"))
     );
     // Nothing is sent to them any more, and the message that waited is over.

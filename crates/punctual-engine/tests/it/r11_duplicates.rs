@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use jiff::SignedDuration;
-use punctual_model::{Clock, SendOutcome};
+use punctual_model::{AttemptOutcome, Clock, SendOutcome};
 use punctual_testkit::{
     Database, Gated, Scripted, Seeded, TestBed, TestBedBuilder, channel::delivered, history::Receiver,
     on_both, run, scale, signal,
@@ -309,7 +309,7 @@ async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_k
     assert!(audit.iter().any(|entry| entry.starts_with("late-result")), "{audit:?}");
     let late = bed.attempts(&id).await.into_iter().filter(|one| one.node == "a");
     assert!(
-        late.into_iter().all(|one| one.outcome.as_deref() == Some("delivered")),
+        late.into_iter().all(|one| one.outcome.map(AttemptOutcome::as_str) == Some("delivered")),
         "the late answers are the truth"
     );
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_engine::{Actor, attention::Kind, receipts::Called};
-use punctual_model::{Callback, CallbackFault, SendOutcome};
+use punctual_model::{AttemptOutcome, Callback, CallbackFault, SendOutcome};
 use punctual_store::{
     receipts::{self, ReceiptRow},
     suppressions,
@@ -70,7 +70,7 @@ async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: TestBed) {
     let row = known(&bed, "ann@example.org").await.unwrap();
     assert_eq!((row.rank, row.confirmed_at, row.received_at), (0, None, None), "taken, and no more");
     let attempt = &bed.attempts(&id).await[0];
-    assert_eq!((attempt.outcome.as_deref(), attempt.n), (Some("delivered"), 1));
+    assert_eq!((attempt.outcome.map(AttemptOutcome::as_str), attempt.n), (Some("delivered"), 1));
     bed.wait(30);
     let at = "2026-05-14T05:00:10Z";
     assert_eq!(

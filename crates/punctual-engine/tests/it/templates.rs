@@ -1,6 +1,7 @@
 //! Templates are read when a message is sent, in the locale that fits best.
 
 use punctual_engine::Actor;
+use punctual_model::AttemptOutcome;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
@@ -64,7 +65,10 @@ async fn parked_because(bed: &TestBed, id: &str, reason: &str, names: &str) {
     assert!(row.last_error.as_deref().unwrap_or_default().contains(names), "{:?}", row.last_error);
     assert!(bed.sent().is_empty());
     let attempts = bed.attempts(id).await;
-    assert!(attempts.iter().all(|one| one.outcome.as_deref() == Some("permanent")), "no intent stays open");
+    assert!(
+        attempts.iter().all(|one| one.outcome.map(AttemptOutcome::as_str) == Some("permanent")),
+        "no intent stays open"
+    );
 }
 
 async fn a_template_that_is_not_there_parks_the_message(bed: TestBed) {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus, OwnershipStatus,
-    ReasonCode, WorkId, WorkKey, WorkStatus, ids::derive_uuid,
+    AttemptOutcome, AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus,
+    OwnershipStatus, ReasonCode, SyncStatus, WorkId, WorkKey, WorkStatus, ids::derive_uuid,
 };
 
 use super::record::instant;
@@ -176,6 +176,8 @@ text_columns! {
     NotificationStatus: |text| Self::parse(text), "a status of notifications", |value| value.as_str();
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
     OwnershipStatus: |text| Self::parse(text), "a status of an ownership", |value| value.as_str();
+    AttemptOutcome: |text| Self::parse(text), "an outcome of an attempt", |value| value.as_str();
+    SyncStatus: |text| Self::parse(text), "a status of a rule", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();
     AuditAction: |text| text.parse().ok(), "an action of the audit", |value| value.as_str();

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::{Reach, WorkStatus};
+use punctual_model::{Reach, SyncStatus, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -30,8 +30,7 @@ pub struct RuleRow {
     #[column(skip)]
     pub run_at: Option<i64>,
     pub dated_at: i64,
-    /// `pending`, `synced` or `failed`.
-    pub sync_status: String,
+    pub sync_status: SyncStatus,
     #[column(skip)]
     pub sync_error: Option<String>,
     #[column(skip)]
@@ -292,7 +291,7 @@ pub struct Expected {
     pub key: String,
     pub rule_id: Option<String>,
     pub schedule_id: Option<i64>,
-    pub sync_status: Option<String>,
+    pub sync_status: Option<SyncStatus>,
     pub deleted_at: Option<i64>,
     pub active: Option<bool>,
 }

@@ -1,5 +1,6 @@
 //! The statements of `attempts`.
 
+use punctual_model::AttemptOutcome;
 use std::collections::BTreeMap;
 
 use punctual_store::attempts::{self, AttemptResult, Intent};
@@ -32,7 +33,7 @@ async fn the_last_hour_of_each_channel_is_counted(bed: TestBed) {
         over(7, "memory:open"),
     ];
     attempts::intend(&mut tx.conn(), bed.now(), "node", &new).await.unwrap();
-    let ended = |seq, after, outcome: &'static str, answer: Option<&str>| AttemptResult {
+    let ended = |seq, after, outcome: &str, answer: Option<&str>| AttemptResult {
         finished_at: bed.after(after),
         answer: answer.map(str::to_owned),
         ..result(&bed, seq, "a", 1, outcome)
@@ -60,14 +61,19 @@ async fn the_last_hour_of_each_channel_is_counted(bed: TestBed) {
     assert_eq!(found, [row("memory:a", 3, 1, 6, 3, Some("451 later")), row("memory:b", 1, 0, 1, 1, None)]);
 }
 
-fn result(bed: &TestBed, seq: i64, target: &str, n: i64, outcome: &'static str) -> AttemptResult {
+fn result(bed: &TestBed, seq: i64, target: &str, n: i64, outcome: &str) -> AttemptResult {
+    let outcome = AttemptOutcome::parse(outcome).unwrap();
     let (provider_id, answer) = (Some("p-1".into()), Some("250 ok".into()));
     AttemptResult { seq, target: target.into(), n, finished_at: bed.after(1), outcome, provider_id, answer }
 }
 
 async fn of(bed: &TestBed, seqs: Vec<i64>) -> Vec<(i64, String, i64, Option<String>)> {
     let rows = attempts::of(&mut bed.read().await.conn(), seqs).await.unwrap();
-    rows.into_iter().map(|row| (row.notification_seq, row.target, row.n, row.outcome)).collect()
+    rows.into_iter()
+        .map(|row| {
+            (row.notification_seq, row.target, row.n, row.outcome.map(|outcome| outcome.as_str().to_owned()))
+        })
+        .collect()
 }
 
 async fn an_intent_is_written_before_and_its_result_after(bed: TestBed) {

@@ -1,7 +1,7 @@
 //! The tables of events, tasks, people and rules, statement by statement.
 
 use jiff::Timestamp;
-use punctual_model::Reach;
+use punctual_model::{Reach, SyncStatus};
 use punctual_store::{
     attention,
     operations::{
@@ -81,7 +81,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         occurrence: None,
         run_at: None,
         dated_at: 1,
-        sync_status: "pending".into(),
+        sync_status: SyncStatus::Pending,
         sync_error: None,
         sync_attempts: 0,
         sync_due_at: due,

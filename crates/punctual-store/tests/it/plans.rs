@@ -1,6 +1,6 @@
 //! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
 
-use punctual_model::NotificationStatus;
+use punctual_model::{AttemptOutcome, NotificationStatus};
 use punctual_store::{
     After, attempts,
     notifications::{self, AsOf, LaneStart},
@@ -193,7 +193,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
             target: "a".into(),
             n: 1,
             finished_at: bed.now(),
-            outcome: "delivered",
+            outcome: AttemptOutcome::Delivered,
             provider_id: None,
             answer: None,
         })

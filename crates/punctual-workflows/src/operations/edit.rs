@@ -1,6 +1,7 @@
 //! What an edit does to the rules of an event or task: pure, on the state before and after.
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_model::SyncStatus;
 use punctual_model::delivery_policy::Handling;
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
 use punctual_wire::operations::texts::RuleTexts;
@@ -70,7 +71,7 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
         occurrence: None,
         run_at: None,
         dated_at: now.as_microsecond(),
-        sync_status: "pending".into(),
+        sync_status: SyncStatus::Pending,
         sync_error: None,
         sync_attempts: 0,
         sync_due_at: Some((now + PENDING_FOR).as_microsecond()),
@@ -88,7 +89,7 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
 /// The rule out of step again, because its moment has changed just now.
 pub fn pending(mut row: RuleRow, now: Timestamp) -> RuleRow {
     row.dated_at = now.as_microsecond();
-    row.sync_status = "pending".into();
+    row.sync_status = SyncStatus::Pending;
     row.sync_error = None;
     row.sync_due_at = Some((now + PENDING_FOR).as_microsecond());
     row

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
 use punctual_model::{
-    Effect, Followed, InputHash, NewWork, NotificationStatus, Reach, ReasonCode, Trigger, WorkKey,
+    AttemptOutcome, Effect, Followed, InputHash, NewWork, NotificationStatus, Reach, ReasonCode, Trigger,
+    WorkKey,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -62,7 +63,7 @@ impl Settled<Put> for Told {
         let (mut told, mut is_news) = (HashSet::new(), !self.is_marked(&input, &occurrence));
         for message in messages {
             for attempt in self.attempts.get(&message.seq).unwrap_or(&Vec::new()) {
-                if attempt.outcome.as_deref() == Some("delivered") {
+                if attempt.outcome == Some(AttemptOutcome::Delivered) {
                     told.insert(attempt.target.to_lowercase());
                     // After a retry, only what the last attempt has reached is news.
                     is_news |= attempt.n == message.attempts;
@@ -136,10 +137,9 @@ impl Told {
         let nothing = Vec::new();
         let attempts = self.attempts.get(&message.seq).unwrap_or(&nothing);
         let may_have_it = |target: &str| {
-            attempts
-                .iter()
-                .filter(|attempt| attempt.target == target)
-                .any(|attempt| matches!(attempt.outcome.as_deref(), Some("delivered" | "uncertain") | None))
+            attempts.iter().filter(|attempt| attempt.target == target).any(|attempt| {
+                matches!(attempt.outcome, Some(AttemptOutcome::Delivered | AttemptOutcome::Uncertain) | None)
+            })
         };
         let targets = message.targets.as_ref().and_then(|targets| targets.read().ok()).unwrap_or_default();
         targets.into_iter().filter(|target| !may_have_it(target)).collect()

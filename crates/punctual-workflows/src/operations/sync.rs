@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, Reach, ReasonCode, Trigger, chain};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, Reach, ReasonCode, SyncStatus, Trigger, chain};
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
@@ -94,7 +94,7 @@ struct Step<'a> {
 
 async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> Result<(), StoreError> {
     let rows = rules::lock(&mut tx.conn(), &Reach::Everything, ids.to_vec()).await?;
-    let rows: Vec<RuleRow> = rows.into_iter().filter(|row| row.sync_status != "synced").collect();
+    let rows: Vec<RuleRow> = rows.into_iter().filter(|row| row.sync_status != SyncStatus::Synced).collect();
     if rows.is_empty() {
         return Ok(());
     }
@@ -233,11 +233,11 @@ fn is_orphan(row: &Expected) -> bool {
     if occurrence_of(&row.key).is_none_or(|(_, step, asked_again)| step > 0 || asked_again) {
         return false;
     }
-    match row.sync_status.as_deref() {
+    match row.sync_status {
         None => true,
-        Some("synced") => {
+        Some(SyncStatus::Synced) => {
             row.deleted_at.is_some() || row.active == Some(false) || row.schedule_id != Some(row.id)
         }
-        Some(_) => false,
+        Some(SyncStatus::Pending | SyncStatus::Failed) => false,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError};
-use punctual_model::{AuditAction, NotificationStatus, Reach, ReasonCode, WorkKey};
+use punctual_model::{AttemptOutcome, AuditAction, NotificationStatus, Reach, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -163,10 +163,10 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
     tries
         .into_iter()
         .map(|one| {
-            let status = match one.outcome.as_deref() {
-                Some("delivered") => "delivered",
-                Some("uncertain") => "uncertain",
-                Some(_) => "failed",
+            let status = match one.outcome {
+                Some(AttemptOutcome::Delivered) => "delivered",
+                Some(AttemptOutcome::Uncertain) => "uncertain",
+                Some(AttemptOutcome::Transient | AttemptOutcome::Permanent) => "failed",
                 None => "underway",
             };
             let at = one.finished_at.unwrap_or(one.started_at);

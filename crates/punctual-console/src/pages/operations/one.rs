@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_model::WorkId;
+use punctual_model::{SyncStatus, WorkId};
 use punctual_store::{
     notifications,
     operations::{people, rules, rules::RuleRow},
@@ -237,14 +237,12 @@ async fn show(
                 channels: texts(&rule.channels).join(", "),
                 pill: rule_pill(rule),
                 error: rule.sync_error.clone(),
-                next: moment(
-                    rule.run_at.filter(|at| {
-                        *at > now.as_microsecond() && rule.active && rule.sync_status == "synced"
-                    }),
-                ),
+                next: moment(rule.run_at.filter(|at| {
+                    *at > now.as_microsecond() && rule.active && rule.sync_status == SyncStatus::Synced
+                })),
                 sent: moment(rule.last_sent_at),
                 active: rule.active,
-                failed: rule.sync_status == "failed",
+                failed: rule.sync_status == SyncStatus::Failed,
             })
             .collect(),
         occurrences,
@@ -263,7 +261,7 @@ async fn show(
 
 fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
     let live = || own.iter().filter(|rule| rule.active);
-    if own.iter().any(|rule| rule.sync_status == "failed") {
+    if own.iter().any(|rule| rule.sync_status == SyncStatus::Failed) {
         return "Saved, and not all of it could be scheduled. It is retried every minute.".to_owned();
     }
     let next = live().filter_map(|rule| rule.run_at).filter(|at| *at > now.as_microsecond()).min();
@@ -277,10 +275,10 @@ fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
 }
 
 fn rule_pill(rule: &RuleRow) -> Pill {
-    match rule.sync_status.as_str() {
-        "failed" => Pill { word: "out of step", class: "bad" },
+    match rule.sync_status {
+        SyncStatus::Failed => Pill { word: "out of step", class: "bad" },
         _ if !rule.active => Pill { word: "paused", class: "muted" },
-        "pending" => Pill { word: "being scheduled", class: "warn" },
+        SyncStatus::Pending => Pill { word: "being scheduled", class: "warn" },
         _ if rule.last_sent_occurrence.is_some() && rule.last_sent_occurrence == rule.occurrence => {
             Pill { word: "sent", class: "good" }
         }
@@ -314,7 +312,7 @@ async fn repair(State(app): State<Shared>, signed: Signed) -> Page {
     }
     let id = fields.text("rule");
     let row = commands::repair_rule(&app.engine, &visit.viewer.by, id).await?;
-    let word = if row.sync_status == "synced" { "repaired" } else { "still" };
+    let word = if row.sync_status == SyncStatus::Synced { "repaired" } else { "still" };
     see_other(&format!("/operations/{}s/{}?done={word}", row.subject_type, row.subject_id))
 }
 

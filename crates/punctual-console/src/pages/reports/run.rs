@@ -239,7 +239,7 @@ fn attempt(view: &RunView, row: &AttemptRow, visit: &Visit, now: Timestamp) -> A
         number: row.n,
         channel: row.channel.clone(),
         at: visit.zone.when(Timestamp::from_microsecond(row.started_at).unwrap_or_default(), now),
-        pill: words::outcome(row.outcome.as_deref()),
+        pill: words::outcome(row.outcome),
         answer: row.answer.clone().unwrap_or_default(),
     }
 }

@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Leaves targets at hosts whose circuit is open for later: they wait for the next probe. Of a host that is half open
-    /// one target goes, as the probe. Where no circuit of a host is open, nothing is looked at.
+    /// one target goes, as the probe. Where no circuit of a host is open, nothing is read.
     pub(in crate::delivery) async fn leave_open_hosts(
         &self,
         tx: &mut Tx,

@@ -1,5 +1,6 @@
 //! Rules beyond the two dates: relative ones, defaults of an organisation, and what people do with them.
 
+use punctual_model::SyncStatus;
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::operations::{
     RuleSpec,
@@ -168,7 +169,7 @@ async fn a_paused_rule_is_silent_and_goes_on_when_resumed(bed: TestBed) {
     let work = bed.work(&key_of(&rule)).await;
     assert_eq!((work.status.as_str(), work.reason_code.as_deref()), ("deactivated", Some("rule-inactive")));
     let resumed = active(&bed, &rule.id, true).await;
-    assert_eq!((resumed.occurrence, resumed.sync_status), (rule.occurrence.clone(), "synced".into()));
+    assert_eq!((resumed.occurrence, resumed.sync_status), (rule.occurrence.clone(), SyncStatus::Synced));
     active(&bed, &rule.id, false).await;
     bed.run_for(600).await;
     assert!(bed.sent().is_empty());

@@ -1,6 +1,7 @@
 //! What a date does: it makes a rule, moves it, takes it away.
 
 use punctual_engine::Actor;
+use punctual_model::SyncStatus;
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::operations::SubjectType;
 use serde_json::{Value, json};
@@ -130,7 +131,7 @@ async fn a_date_taken_away_takes_its_rule_along(bed: TestBed) {
     assert!(rules_of(&bed, &id).await.is_empty());
     let gone = rule(&bed, &before.id).await;
     assert_eq!((gone.active, gone.deleted_at), (false, Some(bed.now().as_microsecond())));
-    assert_eq!(gone.sync_status, "synced");
+    assert_eq!(gone.sync_status, SyncStatus::Synced);
     let work = bed.work(&key_of(&before)).await;
     assert_eq!((work.status.as_str(), work.reason_code.as_deref()), ("deactivated", Some("rule-canceled")));
     start_at(&bed, &id, Some(bed.after(60))).await;

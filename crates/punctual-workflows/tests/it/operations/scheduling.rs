@@ -1,5 +1,6 @@
 //! Scheduling may fail without harm: what was asked for is saved, and the reconciler brings every rule into step.
 
+use punctual_model::SyncStatus;
 use punctual_store::operations::rules::{RuleRow, Synced};
 use punctual_testkit::{TestBed, new_work, on_both};
 
@@ -22,8 +23,9 @@ async fn synced(bed: &TestBed) -> bool {
     let rows = rules::page(&mut bed.read().await.conn(), &punctual_model::Reach::Everything, "", 1_000)
         .await
         .unwrap();
-    rows.iter()
-        .all(|row| row.sync_status == "synced" && row.sync_due_at.is_none() && row.schedule_id.is_some())
+    rows.iter().all(|row| {
+        row.sync_status == SyncStatus::Synced && row.sync_due_at.is_none() && row.schedule_id.is_some()
+    })
 }
 
 async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: TestBed) {
@@ -34,7 +36,7 @@ async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: TestBed) {
     assert!(rule.sync_error.unwrap().contains("work.insert_absent"));
     bed.faults.heal();
     bed.tick().await;
-    assert_eq!(only_rule(&bed, &id).await.sync_status, "failed", "it is left alone for a minute");
+    assert_eq!(only_rule(&bed, &id).await.sync_status, SyncStatus::Failed, "it is left alone for a minute");
     bed.wait(60);
     bed.tick().await;
     let rule = only_rule(&bed, &id).await;
@@ -48,8 +50,9 @@ async fn one_rules_failure_does_not_stop_the_other(bed: TestBed) {
     // The first try is of both together, the second of the first rule alone.
     bed.faults.fail("work.insert_absent", false, 2);
     let id = create(&bed, &event(&bed, Some(bed.after(60)), Some(bed.after(120)))).await;
-    let states: Vec<String> = rules_of(&bed, &id).await.into_iter().map(|rule| rule.sync_status).collect();
-    assert_eq!(states, ["failed", "synced"]);
+    let states: Vec<SyncStatus> =
+        rules_of(&bed, &id).await.into_iter().map(|rule| rule.sync_status).collect();
+    assert_eq!(states, [SyncStatus::Failed, SyncStatus::Synced]);
     bed.wait(60);
     bed.tick().await;
     assert!(synced(&bed).await);
@@ -109,7 +112,11 @@ async fn a_crash_before_scheduling_leaves_a_rule_that_the_reconciler_finds(bed: 
     assert_eq!((rule.sync_status.as_str(), rule.sync_error, rule.schedule_id), ("pending", None, None));
     bed.wait(59);
     bed.tick().await;
-    assert_eq!(only_rule(&bed, &id).await.sync_status, "pending", "whoever wrote it may still be at it");
+    assert_eq!(
+        only_rule(&bed, &id).await.sync_status,
+        SyncStatus::Pending,
+        "whoever wrote it may still be at it"
+    );
     bed.wait(1);
     bed.tick().await;
     assert!(synced(&bed).await);
@@ -183,7 +190,7 @@ async fn a_failed_delete_is_made_good(bed: TestBed) {
     bed.wait(60);
     bed.tick().await;
     assert_eq!(bed.work(&key_of(&rule)).await.status, "deactivated");
-    assert_eq!(super::rule(&bed, &rule.id).await.sync_status, "synced");
+    assert_eq!(super::rule(&bed, &rule.id).await.sync_status, SyncStatus::Synced);
 }
 
 async fn two_nodes_reconcile_without_harm(bed: TestBed) {
@@ -216,10 +223,10 @@ async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: TestBed) {
     );
     assert!(item.reason.starts_with("It could not be scheduled: "), "{}", item.reason);
     let still = commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
-    assert_eq!(still.sync_status, "failed");
+    assert_eq!(still.sync_status, SyncStatus::Failed);
     bed.faults.heal();
     let mended = commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
-    assert_eq!(mended.sync_status, "synced");
+    assert_eq!(mended.sync_status, SyncStatus::Synced);
     assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
     bed.run_for(3_600).await;
     assert_eq!(bed.sent().len(), 1);
