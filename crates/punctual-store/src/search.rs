@@ -2,7 +2,7 @@
 //! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. For a caller
 //! who is limited to business units a window is of their rows among the newest of the installation (an index by unit would cost every
 //! row that is written). Whether theirs lie further back is not known without a walk over all, and would say how much others have; so
-//! nobody asks for [`sizes`] for them, and they are always told that only the newest were searched.
+//! nobody asks for [`sizes`] for them, and the answer always says that only the newest were searched.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -149,7 +149,7 @@ const PEOPLE: Sql = sql!(
      ORDER BY w.id LIMIT $3",
 );
 
-// Definitions are few; each of these is bounded all the same. Units are told apart after the walk.
+// Definitions are few; each of these is bounded all the same. Reach is applied after the walk.
 const DEFINITIONS: Sql = sql!(
     "search.definitions",
     "SELECT kind, id, title, note FROM (

@@ -70,7 +70,7 @@ impl Loads for Digests {
     }
 }
 
-/// Which digest a row is for. One from before they were told apart by unit names none, as what was held back for it does.
+/// Which digest a row is for. One from before each unit had its own names none, as what was held back for it does.
 fn digest(input: &str) -> Option<DigestOf> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

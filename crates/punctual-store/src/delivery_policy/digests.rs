@@ -17,7 +17,7 @@ pub struct DigestItem {
     pub body: String,
     /// The row that queued it.
     pub work_id: Option<WorkId>,
-    /// That of the message. None also for what was held back before digests were told apart by unit.
+    /// That of the message. None also for what was held back before each unit had digests of its own.
     pub business_unit: Option<String>,
     #[column(skip)]
     pub held_at: i64,
@@ -33,7 +33,7 @@ impl DigestItem {
     }
 }
 
-/// One digest: what one business unit, or the installation, told a person too much on a day.
+/// One digest: what one business unit, or the installation, sent a person too much on a day.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, SetRow)]
 pub struct DigestOf {
     pub person: String,

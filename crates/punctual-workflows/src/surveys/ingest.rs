@@ -181,7 +181,7 @@ impl Wanted<'_> {
 pub(super) struct Identity {
     /// As it is stored.
     pub hash: String,
-    /// As it was stored before units were told apart, and the unit.
+    /// As it was stored before units were distinguished, and the unit.
     before: Option<(String, String)>,
 }
 
@@ -339,7 +339,7 @@ async fn make(
         .collect()
 }
 
-/// The instances of these events that were stored before units were told apart, by today's hash.
+/// The instances of these events that were stored before units were distinguished, by today's hash.
 async fn held_before<'w>(
     tx: &mut Tx,
     wanted: &'w [Wanted<'_>],
