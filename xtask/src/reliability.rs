@@ -32,6 +32,16 @@ struct Record {
     settled_ms: u64,
 }
 
+/// What a trial measured at full scale, as `punctual-testkit/src/rig.rs` writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    measure: String,
+    database: String,
+    commit: String,
+    figures: BTreeMap<String, serde_json::Value>,
+}
+
 /// The rounds of one trial on one database.
 #[derive(Default)]
 struct Total {
@@ -81,19 +91,33 @@ impl Total {
 
 /// Writes the page from the committed records.
 pub fn report() -> Result<u8> {
-    let page = page(&records(&run::root().join(RECORDS))?);
+    let folder = run::root().join(RECORDS);
+    let page = page(&records(&folder)?, &measured(&folder)?);
     let file = run::root().join(PAGE);
     std::fs::write(&file, page).with_context(|| format!("could not write {}", file.display()))?;
     println!("{}", file.display());
     Ok(0)
 }
 
-/// Every record of every file, files in order of their names.
+/// What the names of files with figures end in.
+const FIGURES: &str = ".figures.jsonl";
+
+/// Every round of every trial.
 fn records(folder: &Path) -> Result<Vec<Record>> {
+    lines(folder, |name| name.ends_with(".jsonl") && !name.ends_with(FIGURES))
+}
+
+/// Everything that was measured.
+fn measured(folder: &Path) -> Result<Vec<Measured>> {
+    lines(folder, |name| name.ends_with(FIGURES))
+}
+
+/// Every line of these files, files in order of their names.
+fn lines<T: serde::de::DeserializeOwned>(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<T>> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .with_context(|| format!("could not read {}", folder.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .filter(|path| path.file_name().is_some_and(|name| wanted(&name.to_string_lossy())))
         .collect();
     files.sort();
     let mut records = Vec::new();
@@ -124,7 +148,7 @@ With no failure in N trials the rate of failures is below 3/N with 95 % confiden
 commit says that files differed from it.
 ";
 
-fn page(records: &[Record]) -> String {
+fn page(records: &[Record], measured: &[Measured]) -> String {
     let mut totals: BTreeMap<(&str, &str), Total> = BTreeMap::new();
     for record in records {
         totals.entry((&record.rig, &record.database)).or_default().add(record);
@@ -164,8 +188,22 @@ fn page(records: &[Record]) -> String {
             total.commits.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
         );
     }
+    page.push_str(&figures(measured));
     page.push_str(&broken(records));
     page
+}
+
+/// What was measured, a line each; nothing where nothing was.
+fn figures(measured: &[Measured]) -> String {
+    let mut text = String::new();
+    for (at, Measured { measure, database, commit, figures }) in measured.iter().enumerate() {
+        if at == 0 {
+            text.push_str("\n## Figures\n\n");
+        }
+        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let _ = writeln!(text, "- {measure}, {database}, commit {commit}: {}", figures.join(", "));
+    }
+    text
 }
 
 /// The rounds in which a promise was not kept, or that there was none.
@@ -204,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_page_is_what_the_records_say() {
-        let made = page(&records(&run::root().join(RECORDS)).unwrap());
+        let folder = run::root().join(RECORDS);
+        let made = page(&records(&folder).unwrap(), &measured(&folder).unwrap());
         let stored = std::fs::read_to_string(run::root().join(PAGE)).unwrap();
         assert!(
             made == stored,
@@ -223,7 +262,10 @@ mod tests {
 
     #[test]
     fn rounds_add_up_and_failures_are_named() {
-        let page = page(&[record(3, 600, ""), record(2, 700, "lost: 1")]);
+        let slow = r#"{"measure":"slow-clients","database":"sqlite","commit":"c4","figures":{"percent":97}}"#;
+        let slow = serde_json::from_str(slow).unwrap();
+        let page = page(&[record(3, 600, ""), record(2, 700, "lost: 1")], &[slow]);
+        assert!(page.contains("\n## Figures\n\n- slow-clients, sqlite, commit c4: percent 97\n"), "{page}");
         assert!(
             page.contains(
                 "| kill | sqlite | 1,300 | 10,000 | 3,000 | 0 | 4 | 6 | 2.00 s | 3.00 s | 4.00 s |"

@@ -2799,7 +2799,7 @@ export interface SearchHit {
 
 /** The best matches. */
 export interface SearchResults {
-  /** Kinds of which only the newest rows were searched for the text, because there are more. Ids, keys and addresses are found all the same. */
+  /** Kinds of which only the newest rows were searched for the text or the address, because there are more. Ids and keys are found all the same. For a caller who is limited to business units it is every kind, so that nothing is said of how much others have. */
   cut: string[];
   /** At most twenty, the best first. */
   items: SearchHit[];

@@ -12,8 +12,9 @@ use crate::{
 
 /// Search messages, work, sources, people and settings
 ///
-/// The best twenty. Ids, keys and addresses are found whatever there is; a part of a name, a subject or an error among the newest
-/// rows, and `cut` names the kinds that have more.
+/// The best twenty. Ids and keys are found whatever there is; the address of a message, and a part of a name, a subject or an error,
+/// among the newest rows, and `cut` names the kinds that have more. A caller who is limited to business units searches theirs among
+/// the newest of the installation; `cut` then names every kind, whatever there is.
 #[utoipa::path(get, path = "/api/v1/search", tag = "Search", security(("key" = ["read"])),
     params(SearchQuery), responses((status = 200, body = SearchResults)))]
 pub async fn search(

@@ -126,7 +126,7 @@ pub async fn get(
 
 /// Change a person
 ///
-/// It holds for their open sessions at once. Who is not active cannot sign in.
+/// Whose role or business units change signs in again: their open sessions end. Who is not active cannot sign in.
 #[utoipa::path(patch, path = "/api/v1/users/{id}", tag = "Users", security(("key" = ["admin"])),
     params(("id" = String, Path)),
     request_body(content = UserChangeRequest, example = json!({"role": "viewer", "businessUnits": null})),

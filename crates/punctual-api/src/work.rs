@@ -73,7 +73,7 @@ pub async fn trace(
 ) -> Answer {
     let row = visible(&app, &caller, &id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
+    let entries = audit::of(&mut reader.conn(), &caller.by.reach(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), &caller.by.reach(), row.id).await?;
     drop(reader);
     let trace = match &row.trace_blob {

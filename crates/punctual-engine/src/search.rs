@@ -5,7 +5,7 @@ use punctual_boxed::boxed;
 use punctual_model::{Reach, WorkKey};
 use punctual_store::{
     StoreError,
-    search::{self, Match, Search, WINDOW},
+    search::{self, Match, Search, Sizes},
     sources,
 };
 
@@ -43,6 +43,17 @@ impl HitKind {
             Self::Message => "message",
         }
     }
+
+    /// Whether more of it is stored than a search looks through.
+    fn exceeds(self, sizes: &Sizes) -> bool {
+        match self {
+            Self::Person => sizes.exceed_people(),
+            Self::Setting => sizes.exceed_definitions(),
+            Self::Source => sizes.exceed_sources(),
+            Self::Work => sizes.exceed_work(TITLED),
+            Self::Message => sizes.exceed_messages(),
+        }
+    }
 }
 
 /// Something that was found.
@@ -63,7 +74,7 @@ pub struct Hit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     pub hits: Vec<Hit>,
-    /// Parts of which only a window was searched for the text.
+    /// Parts of which only a window was searched for the text; for a caller who is limited to units all of them, whatever there is.
     pub cut: Vec<HitKind>,
 }
 
@@ -71,8 +82,8 @@ pub struct Found {
 const EXACT: u8 = 0;
 
 impl Engine {
-    /// The best matches for a text that are within reach. Ids, keys and addresses are found whatever there is; texts in a window
-    /// of each part, and `cut` says of which parts there is more.
+    /// The best matches for a text that are within reach. Ids and keys are found whatever there is, addresses among the newest
+    /// attempts, texts in a window of each part; `cut` says of which parts there is more, or may be.
     #[boxed]
     pub async fn search(&self, reach: &Reach, text: &str) -> Result<Found, StoreError> {
         let text = text.trim();
@@ -118,15 +129,13 @@ impl Engine {
         for (is_exact, row) in titled.collect::<Vec<_>>() {
             hits.add(HitKind::Work, vec![row], is_exact);
         }
-        let sizes = search::sizes(&mut conn, reach).await?;
-        let parts = [
-            (HitKind::Message, sizes.messages > WINDOW),
-            (HitKind::Work, sizes.work > TITLED),
-            (HitKind::Source, sizes.sources > WINDOW),
-            (HitKind::Person, sizes.people > WINDOW),
-        ];
-        let cut = parts.into_iter().filter(|(_, is_cut)| *is_cut).map(|(kind, _)| kind);
-        Ok(Found { hits: hits.best(), cut: cut.collect() })
+        let cut = if reach.units().is_some() {
+            HitKind::ALL.to_vec()
+        } else {
+            let sizes = search::sizes(&mut conn).await?;
+            HitKind::ALL.into_iter().filter(|kind| kind.exceeds(&sizes)).collect()
+        };
+        Ok(Found { hits: hits.best(), cut })
     }
 }
 

@@ -41,7 +41,8 @@ impl Engine {
                 format!("{} was due and decided {} ms after its moment", origin.key, (row.created_at.as_microsecond() - origin.due_at) / 1000),
                 json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version }),
             ));
-            moments.extend(audited(audit::of(&mut reader.conn(), "work", &work_id.to_string()).await?));
+            moments
+                .extend(audited(audit::of(&mut reader.conn(), reach, "work", &work_id.to_string()).await?));
         }
         if let Some(enqueued) = row.site_enqueued_at {
             let site = row.source_site.clone().unwrap_or_default();
@@ -83,7 +84,7 @@ impl Engine {
         for receipt in receipts::of(&mut reader.conn(), vec![row.seq]).await? {
             moments.extend(told(&receipt));
         }
-        moments.extend(audited(audit::of(&mut reader.conn(), "notification", id).await?));
+        moments.extend(audited(audit::of(&mut reader.conn(), reach, "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
             moments.push(moment(
                 delivered.as_microsecond(),

@@ -170,9 +170,12 @@ impl WorkKey {
         Self::join("operations", &[rule_id, occurrence])
     }
 
-    /// What one person did not get on one local day, sent at once.
-    pub fn digest(person: &str, local_date: &str) -> Result<Self, KeyError> {
-        Self::join("digest", &[person, local_date])
+    /// What one person did not get on one local day from a business unit, or from none, sent at once.
+    pub fn digest(person: &str, local_date: &str, unit: Option<&str>) -> Result<Self, KeyError> {
+        match unit {
+            Some(unit) => Self::join("digest", &[person, local_date, unit]),
+            None => Self::join("digest", &[person, local_date]),
+        }
     }
 
     pub fn message(id: &str) -> Result<Self, KeyError> {

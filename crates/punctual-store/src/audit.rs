@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::AuditAction;
+use punctual_model::{AuditAction, Reach};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -95,14 +95,20 @@ pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> R
 const OF: Sql = sql!(
     "audit.of", as AuditRow,
     "SELECT {columns}
-     FROM audit WHERE subject_kind = $1 AND subject_id = $2
+     FROM audit WHERE subject_kind = $1 AND subject_id = $2 AND {shared $3 business_unit}
      ORDER BY id",
 );
 
-/// What is written about one subject, oldest first.
+/// What is written about one subject that is within reach, oldest first. What was done to it while it belonged to another business
+/// unit stays with that unit.
 #[boxed]
-pub async fn of(conn: &mut Conn<'_>, subject_kind: &str, subject_id: &str) -> Result<Vec<AuditRow>> {
-    conn.fetch_all(&OF, args![subject_kind, subject_id]).await
+pub async fn of(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    subject_kind: &str,
+    subject_id: &str,
+) -> Result<Vec<AuditRow>> {
+    conn.fetch_all(&OF, args![subject_kind, subject_id, reach]).await
 }
 
 crate::db::statements![APPEND, OF; page, seals];

@@ -72,6 +72,8 @@ const STEPS: &[Step] = &[
     step!(50, "0050_folds_case"),
     step!(51, "0051_rule_texts"),
     step!(52, "0052_inbox_units"),
+    step!(55, "0055_import_units"),
+    step!(56, "0056_digest_units"),
 ];
 
 /// The newest step of the pipeline's schema.

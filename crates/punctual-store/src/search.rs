@@ -1,6 +1,8 @@
 //! Search for people: what is named exactly is found by its index, whatever there is; what is only contained in a text is looked
-//! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. A window is
-//! of rows within reach among the newest of the installation: what other units have does not show in what is said to be cut.
+//! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. For a caller
+//! who is limited to business units a window is of their rows among the newest of the installation (an index by unit would cost every
+//! row that is written). Whether theirs lie further back is not known without a walk over all, and would say how much others have; so
+//! nobody asks for [`sizes`] for them, and the answer always says that only the newest were searched.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -11,7 +13,7 @@ use crate::{
 };
 
 /// Rows that a text is looked for in, of each part.
-pub const WINDOW: i64 = 5_000;
+const WINDOW: i64 = 5_000;
 /// Rows of the installation that a window is taken from: a small unit's rows may lie far apart.
 const WALKED: i64 = 50_000;
 /// Attempts among which an address is looked for.
@@ -147,7 +149,7 @@ const PEOPLE: Sql = sql!(
      ORDER BY w.id LIMIT $3",
 );
 
-// Definitions are few; each of these is bounded all the same.
+// Definitions are few; each of these is bounded all the same. Reach is applied after the walk.
 const DEFINITIONS: Sql = sql!(
     "search.definitions",
     "SELECT kind, id, title, note FROM (
@@ -180,30 +182,52 @@ const DEFINITIONS: Sql = sql!(
      ORDER BY title, kind, id LIMIT $3",
 );
 
-/// How many rows there are of each part within reach, counted just beyond the window.
+/// How many rows there are of each part, counted just beyond what is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Sizes {
-    pub messages: i64,
-    pub work: i64,
-    pub sources: i64,
-    pub people: i64,
+    messages: i64,
+    attempts: i64,
+    work: i64,
+    sources: i64,
+    people: i64,
+    subjects: i64,
+}
+
+impl Sizes {
+    /// Whether there are messages that no text is looked for in, or attempts whose addresses are not compared.
+    pub fn exceed_messages(&self) -> bool {
+        self.messages > WINDOW || self.attempts > ATTEMPTS
+    }
+
+    /// Whether there is work beyond the newest so many.
+    pub fn exceed_work(&self, newest: i64) -> bool {
+        self.work > newest
+    }
+
+    pub fn exceed_sources(&self) -> bool {
+        self.sources > WINDOW
+    }
+
+    pub fn exceed_people(&self) -> bool {
+        self.people > WINDOW
+    }
+
+    /// Whether there are events and tasks beyond those that are looked through with the definitions.
+    pub fn exceed_definitions(&self) -> bool {
+        self.subjects > WALKED
+    }
 }
 
 const SIZES: Sql = sql!(
     "search.sizes",
-    "SELECT (SELECT COUNT(*) FROM (
-                 SELECT 1 AS one FROM (SELECT kind, business_unit FROM notifications ORDER BY seq DESC LIMIT $3) AS n
-                 WHERE kind <> 'event' AND {reach $2 business_unit} LIMIT $1) AS counted) AS messages,
-            (SELECT COUNT(*) FROM (
-                 SELECT 1 AS one FROM (SELECT business_unit FROM work ORDER BY id DESC LIMIT $3) AS n
-                 WHERE {reach $2 business_unit} LIMIT $1) AS counted) AS work,
-            (SELECT COUNT(*) FROM (
-                 SELECT 1 AS one FROM (SELECT deleted, business_unit FROM sources
-                                       ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $3) AS n
-                 WHERE NOT deleted AND {reach $2 business_unit} LIMIT $1) AS counted) AS sources,
-            (SELECT COUNT(*) FROM (
-                 SELECT 1 AS one FROM (SELECT business_unit FROM operations_people ORDER BY id LIMIT $3) AS n
-                 WHERE {shared $2 business_unit} LIMIT $1) AS counted) AS people",
+    "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ORDER BY seq DESC LIMIT $1) AS n) AS messages,
+            (SELECT COUNT(*) FROM (SELECT 1 AS one FROM attempts ORDER BY notification_seq DESC LIMIT $2) AS n) AS attempts,
+            (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ORDER BY id DESC LIMIT $1) AS n) AS work,
+            (SELECT COUNT(*) FROM (SELECT 1 AS one FROM sources
+                 ORDER BY updated_at DESC, source_type DESC, source_id DESC LIMIT $1) AS n) AS sources,
+            (SELECT COUNT(*) FROM (SELECT 1 AS one FROM operations_people ORDER BY id LIMIT $1) AS n) AS people,
+            (SELECT COUNT(*) FROM (SELECT 1 AS one FROM operations_subjects WHERE deleted_at IS NULL
+                 ORDER BY last_at DESC, id DESC LIMIT $3) AS n) AS subjects",
 );
 
 /// What is searched for, and for whom.
@@ -221,7 +245,7 @@ impl Search<'_> {
         conn.fetch_all(sql, args![text, self.reach, self.limit, WINDOW, WALKED]).await
     }
 
-    /// The same where the rows are few, or an index has them apart.
+    /// The same where an index has the rows apart.
     async fn in_few(&self, conn: &mut Conn<'_>, sql: &Sql) -> Result<Vec<Match>> {
         conn.fetch_all(sql, args![contains_pattern(self.text), self.reach, self.limit, WINDOW]).await
     }
@@ -300,13 +324,15 @@ impl Search<'_> {
     /// Definitions with the text in their names.
     #[boxed]
     pub async fn definitions(&self, conn: &mut Conn<'_>) -> Result<Vec<Match>> {
-        self.in_few(conn, &DEFINITIONS).await
+        let text = contains_pattern(self.text);
+        conn.fetch_all(&DEFINITIONS, args![text, self.reach, self.limit, WALKED]).await
     }
 }
 
+/// For callers without a limit.
 #[boxed]
-pub async fn sizes(conn: &mut Conn<'_>, reach: &Reach) -> Result<Sizes> {
-    conn.fetch_one(&SIZES, args![WINDOW + 1, reach, WALKED]).await
+pub async fn sizes(conn: &mut Conn<'_>) -> Result<Sizes> {
+    conn.fetch_one(&SIZES, args![WINDOW + 1, ATTEMPTS + 1, WALKED + 1]).await
 }
 
 crate::db::statements![

@@ -239,21 +239,6 @@ pub async fn changed(
     conn.fetch_all(&CHANGED, args![after.0, after.1, after.2, until, limit]).await
 }
 
-const BY_KEYS: Sql = sql!(
-    "sources.by_keys", as SourceRow, each SourceKey<'_>, after 0,
-    "SELECT {columns s} FROM sources AS s {join rows}
-     WHERE s.source_type = {.source_type} AND s.source_id = {.source_id}",
-);
-
-/// These sources, not locked.
-#[boxed]
-pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
-    if sources.is_empty() {
-        return Ok(Vec::new());
-    }
-    conn.fetch_all(&BY_KEYS, with_rows(args![], &keys(sources))).await
-}
-
 const WITHIN: Sql = sql!(
     "sources.within", as SourceRow, each SourceKey<'_>, after 1,
     "SELECT {columns s} FROM sources AS s {join rows}
@@ -306,7 +291,6 @@ crate::db::statements![
     WALK,
     LOOK,
     CHANGED,
-    BY_KEYS,
     WITHIN,
     TYPES
 ];

@@ -86,6 +86,7 @@ pub async fn insert_absent(conn: &mut Conn<'_>, rows: &[&NewInstance]) -> Result
 pub struct Holder {
     pub unique_hash: String,
     pub public_id: String,
+    pub business_unit: Option<String>,
 }
 
 const BY_HASHES: Sql = sql!(

@@ -127,6 +127,19 @@ impl Outcome {
     }
 }
 
+/// Shows what a trial measured, and appends it to the records. Figures of a smoke run are not recorded: they say nothing.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn measured(name: &str, database: &str, figures: &Value) {
+    let commit = std::env::var(COMMIT).unwrap_or_else(|_| "unknown".into());
+    let record = json!({ "measure": name, "database": database, "commit": commit, "figures": figures });
+    println!("{record}");
+    if let Some(folder) = std::env::var_os(RECORDS).filter(|_| crate::scale(0, 1) == 1) {
+        append(&Path::new(&folder).join(format!("{name}-{database}.figures.jsonl")), &record);
+    }
+}
+
 /// How many rounds and faults are recorded for this commit.
 fn recorded(folder: &Path, name: &str, database: &str, commit: &str) -> (u64, u64) {
     let text = std::fs::read_to_string(folder.join(format!("{name}-{database}.jsonl"))).unwrap_or_default();

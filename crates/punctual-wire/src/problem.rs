@@ -203,7 +203,7 @@ impl Problem {
     }
 
     pub fn framing_ambiguous() -> Self {
-        let detail = "Give either `Content-Length`, once, or `Transfer-Encoding`.";
+        let detail = "Give either `Content-Length`, once and in digits, or `Transfer-Encoding: chunked`.";
         Self::new(Code::FramingAmbiguous, detail)
     }
 

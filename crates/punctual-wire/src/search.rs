@@ -36,8 +36,8 @@ impl SearchQuery {
 pub struct SearchResults {
     /// At most twenty, the best first.
     pub items: Vec<SearchHit>,
-    /// Kinds of which only the newest rows were searched for the text, because there are more. Ids, keys and addresses are found all
-    /// the same.
+    /// Kinds of which only the newest rows were searched for the text or the address, because there are more. Ids and keys are found
+    /// all the same. For a caller who is limited to business units it is every kind, so that nothing is said of how much others have.
     #[schema(example = json!(["message"]))]
     pub cut: Vec<Cow<'static, str>>,
 }

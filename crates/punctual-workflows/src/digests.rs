@@ -18,10 +18,7 @@ use punctual_model::{
 };
 use punctual_store::{
     Conn, StoreError,
-    delivery_policy::{
-        days::Day,
-        digests::{self, DigestItem},
-    },
+    delivery_policy::digests::{self, DigestItem, DigestOf},
     operations::people,
 };
 
@@ -48,7 +45,7 @@ impl Titles for Digests {
         };
         let names = people::names(conn, reach, keys.iter().filter_map(person).collect()).await?;
         let title = |key: &KeyParts| match key {
-            KeyParts::Digest { person, local_date } => {
+            KeyParts::Digest { person, local_date, .. } => {
                 let name = names.get(person).unwrap_or(person);
                 let date =
                     local_date.parse().map_or_else(|_| local_date.clone(), |date| shown_day(date, now));
@@ -64,47 +61,49 @@ impl Loads for Digests {
     type Loaded = Loaded;
 
     async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
-        let days: Vec<Day> = batch.iter().filter_map(|row| day(&row.input)).collect();
-        let mut held: HashMap<Day, Vec<DigestItem>> = HashMap::new();
-        for item in digests::of(conn, &days).await? {
-            let day = Day { person: item.person.clone(), local_date: item.local_date.clone() };
-            held.entry(day).or_default().push(item);
+        let wanted: Vec<DigestOf> = batch.iter().filter_map(|row| digest(&row.input)).collect();
+        let mut held: HashMap<DigestOf, Vec<DigestItem>> = HashMap::new();
+        for item in digests::of(conn, &wanted).await? {
+            held.entry(item.digest()).or_default().push(item);
         }
         Ok(Loaded(held))
     }
 }
 
-fn day(input: &str) -> Option<Day> {
+/// Which digest a row is for. One from before each unit had its own names none, as what was held back for it does.
+fn digest(input: &str) -> Option<DigestOf> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Input {
         person: String,
         local_date: String,
+        #[serde(default)]
+        business_unit: Option<String>,
     }
-    let Input { person, local_date } = serde_json::from_str(input).ok()?;
-    Some(Day { person, local_date })
+    let Input { person, local_date, business_unit } = serde_json::from_str(input).ok()?;
+    Some(DigestOf { person, local_date, business_unit })
 }
 
-/// What was held back, by person and day.
-pub struct Loaded(HashMap<Day, Vec<DigestItem>>);
+/// What was held back, by digest.
+pub struct Loaded(HashMap<DigestOf, Vec<DigestItem>>);
 
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
-        let Some(day) = day(&row.input) else {
+        let Some(digest) = digest(&row.input) else {
             return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
-        let Some(items) = self.0.get(&day).filter(|items| !items.is_empty()) else {
+        let Some(items) = self.0.get(&digest).filter(|items| !items.is_empty()) else {
             return Decision::Skip(ReasonCode::NoLongerWanted).into();
         };
-        let mut new = message(&day, items);
+        let mut new = message(&digest.local_date, items);
         new.business_unit = row.business_unit.clone();
         Decision::Deliver(vec![new]).into()
     }
 }
 
 /// One message over the channel of the first that was held back, to the address that it was for.
-fn message(day: &Day, items: &[DigestItem]) -> NewNotification {
-    let DigestText { subject, body, context } = compose(day, items);
+fn message(local_date: &str, items: &[DigestItem]) -> NewNotification {
+    let DigestText { subject, body, context } = compose(local_date, items);
     let first = &items[0];
     let audience = Audience::Targets(vec![first.target.clone()]);
     let mut new = NewNotification::new(NotificationId(Default::default()), audience, subject, body);
@@ -128,17 +127,17 @@ mod tests {
             subject: format!("Subject {n}"),
             body: format!("Body {n}"),
             work_id: None,
+            business_unit: None,
             held_at: 0,
         }
     }
 
     #[test]
     fn a_digest_tells_what_was_held_back_and_names_it() {
-        let day = Day { person: "ann".into(), local_date: "2026-05-14".into() };
-        let one = message(&day, &[item(1)]);
+        let one = message("2026-05-14", &[item(1)]);
         assert_eq!(one.subject, "Subject 1");
         let many: Vec<DigestItem> = (0..60).map(item).collect();
-        let many = message(&day, &many);
+        let many = message("2026-05-14", &many);
         assert_eq!(many.subject, "60 messages of 2026-05-14");
         assert!(
             many.body.contains("* Subject 59")

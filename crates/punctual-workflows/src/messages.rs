@@ -123,7 +123,8 @@ pub async fn change(engine: &Engine, by: &Actor, changed: &NewMessage) -> Result
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let key = work.key.to_string();
-    let row = work::lock_existing(&mut tx.conn(), vec![key]).await?.pop().ok_or_else(missing)?;
+    let row = work::lock_existing(&mut tx.conn(), vec![key]).await?.pop();
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref())).ok_or_else(missing)?;
     if row.on_hold || row.status != WorkStatus::Pending {
         let state = if row.on_hold { "on hold" } else { row.status.as_str() }.to_owned();
         return Err(CommandError::NotAllowed { action: "change", state, allowed: &["pending"] });

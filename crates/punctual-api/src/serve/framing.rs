@@ -2,7 +2,9 @@
 //!
 //! A request with both `Content-Length` and `Transfer-Encoding`, or with two lengths, ends in one place for us and maybe in
 //! another for a proxy before us; what lies between would be a request of somebody else's making. The HTTP library drops
-//! one of the two before a handler sees them, so the bytes are checked as they are received.
+//! one of the two before a handler sees them, so the bytes are checked as they are received. There are two clear ways, one
+//! length in digits or one encoding that is `chunked`; whatever else says where a request ends is refused, the same length
+//! twice too, because whoever adds it does so in the hope that somebody reads it in another way.
 
 /// Header lines of a head that are checked; the HTTP library refuses more.
 const HEADERS: usize = 128;
@@ -82,13 +84,10 @@ impl Framing {
         match self.state {
             State::Head => self.head(),
             State::ChunkSize => {
-                let digits = self.begun.split(|byte| !byte.is_ascii_hexdigit()).next().unwrap_or_default();
-                let size =
-                    std::str::from_utf8(digits).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
-                self.state = match size.map(|size| (size, size.checked_add(2))) {
+                self.state = match chunk_size(&self.begun).map(|size| (size, size.checked_add(2))) {
                     Some((0, _)) => State::Trailers,
                     Some((_, Some(with_end))) => State::Chunk(with_end),
-                    _ => State::Lost,
+                    _ => State::Ambiguous,
                 };
                 self.begun.clear();
             }
@@ -123,21 +122,41 @@ impl Framing {
 
 /// What follows a head.
 fn after(headers: &[httparse::Header<'_>]) -> State {
-    let named = |name: &'static str| headers.iter().filter(move |one| one.name.eq_ignore_ascii_case(name));
-    let is_encoded = named("transfer-encoding").next().is_some();
-    let mut lengths = named("content-length").map(|one| one.value);
-    let Some(length) = lengths.next() else {
-        return if is_encoded { State::ChunkSize } else { State::Head };
+    let named = |name: &'static str| {
+        headers
+            .iter()
+            .filter(move |one| one.name.eq_ignore_ascii_case(name))
+            .map(|one| one.value.trim_ascii())
     };
-    if is_encoded || lengths.any(|other| other != length) {
+    let (mut encodings, mut lengths) = (named("transfer-encoding"), named("content-length"));
+    let (encoding, length) = (encodings.next(), lengths.next());
+    if encodings.next().is_some() || lengths.next().is_some() {
         return State::Ambiguous;
     }
-    let text = std::str::from_utf8(length).map(str::trim);
-    match text.ok().and_then(|text| text.parse().ok()) {
-        Some(0) => State::Head,
-        Some(length) => State::Body(length),
-        None => State::Lost,
+    match (encoding, length) {
+        (None, None) => State::Head,
+        (Some(encoding), None) if encoding.eq_ignore_ascii_case(b"chunked") => State::ChunkSize,
+        (None, Some(length)) => match digits(length, 10) {
+            Some(0) => State::Head,
+            Some(length) => State::Body(length),
+            None => State::Ambiguous,
+        },
+        _ => State::Ambiguous,
     }
+}
+
+/// The size in the first line of a chunk, whatever extensions follow it.
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let line = line.strip_suffix(b"\r\n")?;
+    let size = line.split(|byte| *byte == b';').next().unwrap_or_default();
+    digits(size.trim_ascii_end(), 16)
+}
+
+/// A number of digits alone: without a sign, blanks or a list.
+fn digits(text: &[u8], radix: u32) -> Option<u64> {
+    let is_plain = text.iter().all(|byte| char::from(*byte).is_digit(radix));
+    let text = std::str::from_utf8(text).ok().filter(|text| is_plain && !text.is_empty())?;
+    u64::from_str_radix(text, radix).ok()
 }
 
 #[cfg(test)]
@@ -153,6 +172,10 @@ mod tests {
         whole
     }
 
+    fn with(headers: &str) -> String {
+        format!("POST / HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n")
+    }
+
     const BOTH: &str = "POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
 
     #[test]
@@ -162,6 +185,24 @@ mod tests {
             BOTH.replace("\r\n", "\n"),
             "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\nCONTENT-LENGTH: 4\r\n\r\n".to_owned(),
             "POST / HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n".to_owned(),
+            with("Content-Length: 4\r\nContent-Length: 4"),
+            with("Content-Length: 4\r\ncontent-length: 04"),
+            with("Content-Length: 4, 4"),
+            with("Content-Length: 4,"),
+            with("Content-Length: +4"),
+            with("Content-Length: 0x4"),
+            with("Content-Length: 4 4"),
+            with("Content-Length:"),
+            with("Content-Length: 99999999999999999999"),
+            with("Transfer-Encoding: gzip, chunked"),
+            with("Transfer-Encoding: chunked, identity"),
+            with("Transfer-Encoding: identity"),
+            with("Transfer-Encoding: xchunked"),
+            with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
+            format!("{}x3\r\nabc\r\n0\r\n\r\n", with("Transfer-Encoding: chunked")),
+            format!("{}0x3\r\nabc\r\n0\r\n\r\n", with("Transfer-Encoding: chunked")),
+            format!("{}3\nabc\r\n0\r\n\r\n", with("Transfer-Encoding: chunked")),
+            format!("{}ffffffffffffffff\r\n", with("Transfer-Encoding: chunked")),
             // After others on the same connection.
             format!("GET / HTTP/1.1\r\nHost: x\r\n\r\n{BOTH}"),
             format!("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc{BOTH}"),
@@ -173,7 +214,9 @@ mod tests {
         }
         for clear in [
             "GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
-            "POST / HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nabcd".to_owned(),
+            format!("{}abcd", with("Content-Length: 4")),
+            format!("{}{}", with("Content-Length:  0 "), with("TRANSFER-ENCODING: Chunked")),
+            format!("{}3 \r\nabc\r\n00\r\n\r\n", with("Transfer-Encoding: chunked")),
             // A body may look like anything.
             format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{BOTH}", BOTH.len()),
             format!(

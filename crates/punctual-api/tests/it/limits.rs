@@ -104,27 +104,53 @@ async fn t15_a_head_beyond_the_limit_is_refused(bed: TestBed) {
     assert_eq!(server.ask(&with(33 << 10)).await, refused);
 }
 
+/// What says in more than one way, or in none that is certain, where a request ends.
+const AMBIGUOUS: &[&str] = &[
+    "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+    "Content-Length: 4\r\nContent-Length: 5\r\n",
+    "Content-Length: 5\r\nContent-Length: 5\r\n",
+    "Content-Length: 5\r\ncontent-length: 5\r\n",
+    "Content-Length: 5, 5\r\n",
+    "Content-Length: 5,\r\n",
+    "Content-Length: +5\r\n",
+    "Content-Length:\r\n",
+    "Content-Length: 5\r\n , 5\r\n",
+    "X-Fold: a\r\n Content-Length: 5\r\n",
+    "X-Fold: a\r\n\tTransfer-Encoding: chunked\r\n",
+    "Content-Length : 5\r\n",
+    "Transfer-Encoding: gzip, chunked\r\n",
+    "Transfer-Encoding: identity\r\n",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+];
+
+/// A path of each part: API, console, public pages, probes.
+const PARTS: [&str; 4] = ["/api/v1/events", "/outbox", "/s/abc", "/healthz"];
+
 async fn t15_a_request_that_ends_in_two_places_is_refused(bed: TestBed) {
     let server = Server::start(&Client::new(&bed).await, |_| {}).await;
-    let post = |headers: &str| format!("POST /api/v1/events HTTP/1.1\r\nHost: x\r\n{headers}\r\n0\r\n\r\n");
-    for headers in [
-        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
-        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
-        "Content-Length: 4\r\nContent-Length: 5\r\n",
-    ] {
-        assert_eq!(server.ask(&post(headers)).await, "HTTP/1.1 400 Bad Request", "{headers}");
+    let post =
+        |path: &str, headers: &str| format!("POST {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n0\r\n\r\n");
+    for (path, headers) in PARTS.iter().flat_map(|path| AMBIGUOUS.iter().map(move |headers| (path, headers)))
+    {
+        assert_eq!(server.ask(&post(path, headers)).await, "HTTP/1.1 400 Bad Request", "{path} {headers}");
         // Also after a good one on the same connection, and nothing behind it is taken for a request.
         let mut stream = server.connect().await;
         stream.write_all(HEALTH.as_bytes()).await.unwrap();
         assert_eq!(first_line(&mut stream).await, "HTTP/1.1 200 OK");
-        stream.write_all(format!("{}{HEALTH}", post(headers)).as_bytes()).await.unwrap();
+        stream.write_all(format!("{}{HEALTH}", post(path, headers)).as_bytes()).await.unwrap();
         let mut rest = String::new();
         let read = signal("the end of the connection", stream.read_to_string(&mut rest)).await;
-        assert!(rest.contains("HTTP/1.1 400") && !rest.contains("HTTP/1.1 200"), "{read:?} {rest}");
+        assert!(rest.contains("HTTP/1.1 400") && !rest.contains("HTTP/1.1 200"), "{read:?} {headers} {rest}");
     }
     // Without a key both plain ways come as far as the key.
     for headers in ["Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n"] {
-        assert_eq!(server.ask(&post(headers)).await, "HTTP/1.1 401 Unauthorized", "{headers}");
+        assert_eq!(
+            server.ask(&post("/api/v1/events", headers)).await,
+            "HTTP/1.1 401 Unauthorized",
+            "{headers}"
+        );
     }
 }
 

@@ -195,6 +195,13 @@ async fn t11_what_other_units_have_hides_nothing_and_is_not_counted(bed: TestBed
         body
     };
     nz.post("/api/v1/messages", later("needle-2".to_owned())).await.expect(201);
+    let before = nz.get("/api/v1/search?q=needle").await.expect(200);
+    let every = json!(["person", "setting", "source", "work", "message"]);
+    assert_eq!(
+        before["cut"], every,
+        "theirs may lie further back than what is looked through, and it says so"
+    );
+    assert_eq!(client.get("/api/v1/search?q=needle").await.expect(200)["cut"], json!([]));
     bed.wait(1);
     for some in 0..6 {
         let many: Vec<Value> = (0..1_000).map(|_| message("Hay")).collect();
@@ -212,8 +219,10 @@ async fn t11_what_other_units_have_hides_nothing_and_is_not_counted(bed: TestBed
     for kind in ["source", "work", "message"] {
         assert!(kinds.contains(&kind), "{kind}: {found}");
     }
-    assert_eq!(found["cut"], json!([]), "how much others have is not said");
-    let all = de.get("/api/v1/search?q=hay").await.expect(200);
-    assert_eq!(all["cut"], json!(["message", "work", "source"]), "what is theirs is more than the window");
+    assert_eq!(found["cut"], before["cut"], "how much others have is not said");
+    let theirs = de.get("/api/v1/search?q=hay").await.expect(200);
+    assert_eq!(theirs["cut"], before["cut"]);
+    let all = client.get("/api/v1/search?q=hay").await.expect(200);
+    assert_eq!(all["cut"], json!(["source", "work", "message"]), "there is more than the window");
     bed.leaves_open("all of it is to be sent");
 }

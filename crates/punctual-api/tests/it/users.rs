@@ -46,7 +46,14 @@ async fn a_user_is_made_changed_and_removed_and_the_audit_says_so(bed: TestBed) 
     client.get(&path).await.refused(404, "not_found");
     client.delete(&path).await.refused(404, "not_found");
     client.patch(&path, json!({ "name": "x" })).await.refused(404, "not_found");
-    let entries = audit::of(&mut bed.read().await.conn(), "user", text(&made["id"])).await.unwrap();
+    let entries = audit::of(
+        &mut bed.read().await.conn(),
+        &punctual_model::Reach::Everything,
+        "user",
+        text(&made["id"]),
+    )
+    .await
+    .unwrap();
     let actions: Vec<_> = entries.iter().map(|entry| entry.action.as_str()).collect();
     assert_eq!(actions, ["create", "invite", "change", "change", "delete"]);
     let last = entries.last().unwrap();

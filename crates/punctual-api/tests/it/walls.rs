@@ -1,11 +1,13 @@
 //! What one business unit names of another is as unknown as what never was, wherever it is named.
 
+use axum::http::Method;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
     client::Client,
     reminders::{first_aid, rows, setting, tell},
+    surveys::{csi_gr, ingest, published, visit},
 };
 
 on_both! {
@@ -19,6 +21,8 @@ on_both! {
     t11_why_says_nothing_of_another_units_settings;
     t11_an_id_that_another_unit_has_is_taken_as_one_that_was_deleted;
     t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was;
+    t11_a_calendar_that_another_unit_imported_is_as_new_as_any;
+    t11_an_event_that_another_unit_asked_about_is_as_new_as_any;
 }
 
 /// A caller without a limit, and the holder of a key of `nz`.
@@ -289,4 +293,78 @@ async fn t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was(bed: Tes
         refused.refused(404, "not_found");
     }
     assert_eq!(client.get(&format!("/api/v1/work/{work}")).await.expect(200)["status"], "pending");
+}
+
+/// The identity of an event in another calendar is chosen by whoever wrote the file, so that two units may have it.
+async fn t11_a_calendar_that_another_unit_imported_is_as_new_as_any(bed: TestBed) {
+    bed.leaves_open("what was imported is ahead");
+    let (client, nz) = two_units(&bed).await;
+    let de = client.new_key(&["author", "read"], Some(&["de"])).await;
+    let file = |uid: &str, hour: &str| {
+        format!(
+            "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:{uid}\r\nSUMMARY:Rehearsal\r\n\
+             DTSTART:20260714T{hour}0000Z\r\nRRULE:FREQ=WEEKLY;COUNT=2\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+        )
+    };
+    let import = async |caller: &Client, text: String| {
+        let headers = [("content-type", "text/calendar")];
+        let answer = caller.send(Method::POST, "/api/v1/operations/import?creator=ann", &headers, text).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.text
+    };
+    let foreign = import(&de, file("canary@x", "07")).await;
+    let before = de.get("/api/v1/operations/events").await.expect(200);
+    assert_eq!(before["items"].as_array().unwrap().len(), 2, "{foreign}");
+
+    // New, the same again, changed and cancelled: each is answered as for an identity that nobody has.
+    let cancelled = |uid: &str| file(uid, "08").replace("RRULE", "STATUS:CANCELLED\r\nRRULE");
+    for hour in ["07", "07", "08"] {
+        assert_eq!(import(&nz, file("canary@x", hour)).await, import(&nz, file("free@x", hour)).await);
+    }
+    assert_eq!(nz.get("/api/v1/operations/events").await.expect(200)["items"].as_array().unwrap().len(), 4);
+    assert_eq!(import(&nz, cancelled("canary@x")).await, import(&nz, cancelled("free@x")).await);
+    // A caller for all units who names none keeps apart as well: what was imported belongs to the unit of the import.
+    assert_eq!(import(&client, file("canary@x", "09")).await, import(&client, file("free@x", "09")).await);
+    let after = de.get("/api/v1/operations/events").await.expect(200);
+    assert_eq!(after["items"], before["items"], "and what the other has is as it was");
+    let again: Value = serde_json::from_str(&import(&de, file("canary@x", "07")).await).unwrap();
+    assert_eq!((&again["unchanged"], &again["created"]), (&json!(2), &json!(0)), "each knows its own");
+}
+
+/// A recipe without the survey recognises events of other surveys; of its own unit, and of no other.
+async fn t11_an_event_that_another_unit_asked_about_is_as_new_as_any(bed: TestBed) {
+    bed.leaves_open("surveys are to be answered");
+    let (client, nz) = two_units(&bed).await;
+    let de = client.new_key(&["author", "operate", "ingest", "read"], Some(&["de"])).await;
+    let mut schema = csi_gr();
+    schema["triggers"][0]["dedupRecipe"] = json!(["recipient.address", "candidate.wip"]);
+    let of_de = published(&de, schema.clone()).await;
+    let of_nz = published(&nz, schema.clone()).await;
+    let link = |told: &Value| {
+        let one = &told["items"][0]["instances"][0];
+        (one["outcome"].as_str().unwrap().to_owned(), one["publicId"].as_str().unwrap().to_owned())
+    };
+    let foreign = ingest(&de, json!([visit("1")])).await;
+    let (outcome, secret) = link(&foreign);
+    assert_eq!(outcome, "Created");
+
+    let told = ingest(&nz, json!([visit("1")])).await;
+    let free = ingest(&nz, json!([visit("2")])).await;
+    assert_eq!(
+        without(&told, &[&link(&told).1]),
+        without(&free, &[&link(&free).1]),
+        "nothing tells the two apart"
+    );
+    assert_ne!(link(&told).1, secret, "the link of another unit is not handed out");
+    // Each knows its own, and a second survey of the unit still takes it for a repeat.
+    assert_eq!(link(&ingest(&nz, json!([visit("1")])).await), ("Skipped".to_owned(), link(&told).1));
+    assert_eq!(link(&ingest(&de, json!([visit("1")])).await), ("Skipped".to_owned(), secret));
+    published(&nz, schema).await;
+    let both = ingest(&nz, json!([visit("1")])).await;
+    assert_eq!((&both["created"], &both["skipped"]), (&json!(0), &json!(2)), "{both}");
+    let sends = async |survey: i64, caller: &Client| {
+        let body = json!({ "triggerId": "csi-gr-trigger", "items": [visit("1")] });
+        caller.post(&format!("/api/v1/surveys/{survey}/campaigns"), body).await.expect(200)["skipped"].clone()
+    };
+    assert_eq!((sends(of_nz, &nz).await, sends(of_de, &de).await), (json!(1), json!(1)));
 }

@@ -88,10 +88,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     };
     let cut: Vec<&str> = found.cut.iter().map(|kind| titled(*kind)).collect();
     let cut = (!cut.is_empty() && !q.is_empty()).then(|| {
-        format!(
-            "{}: only the newest were searched. Ids, keys and addresses are always found.",
-            cut.join(", ")
-        )
+        format!("{}: only the newest were searched. Ids and keys are always found.", cut.join(", "))
     });
     let is_address = q.contains('@') || q.starts_with('+');
     let personal = (is_address && visit.viewer.has(Scope::Admin))

@@ -137,7 +137,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let row = visible(&app, &visit.viewer, &id).await?;
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
-    let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
+    let entries =
+        audit::of(&mut reader.conn(), &visit.viewer.by.reach(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), &visit.viewer.by.reach(), row.id).await?;
     let sent = notifications::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), row.queued()).await?;
     let titled: Vec<Titled<'_>> =

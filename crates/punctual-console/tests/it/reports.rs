@@ -462,7 +462,8 @@ async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: TestBed) {
 /// What the audit has about something, by action.
 async fn audited(bed: &TestBed, kind: &str, subject: &str) -> Vec<String> {
     let mut reader = bed.store.read().await.unwrap();
-    let rows = audit::of(&mut reader.conn(), kind, subject).await.unwrap();
+    let rows =
+        audit::of(&mut reader.conn(), &punctual_model::Reach::Everything, kind, subject).await.unwrap();
     rows.into_iter().map(|row| row.action).collect()
 }
 

@@ -331,10 +331,13 @@ async fn groups_are_taken_anew_at_each_sign_on(bed: TestBed) {
     assert!(is_in(&again.sign_on(&|claims| claims["groups"] = json!(["chiefs"])).await));
     let ada = found(&bed, "ada@example.org").await.unwrap();
     assert_eq!((ada.role.as_str(), ada.business_units), ("admin", None));
-    // The session that was open before has the new right, too.
-    stage.client.page("/settings/users").await;
+    again.client.page("/settings/users").await;
+    // The session that was open before is over: other rights come with another session.
+    stage.client.get("/outbox").await.leads_to("/sign-in?next=%2Foutbox");
     let out = stage.stranger();
     out.sign_on(&|claims| claims["groups"] = json!([])).await.refused(401, "auth_failed");
+    // And whoever has no role any more has none in an older session either.
+    again.client.get("/outbox").await.leads_to("/sign-in?next=%2Foutbox");
     // A new email at the provider is the same person.
     assert!(is_in(
         &stage.stranger().sign_on(&|claims| claims["email"] = json!("lovelace@example.org")).await

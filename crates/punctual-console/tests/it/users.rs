@@ -74,7 +74,10 @@ async fn somebody_is_invited_sets_a_password_and_signs_in(bed: TestBed) {
     assert!(ada.page("/").await.contains(">Ada</span>"), "the page names who looks");
     let row = format!("{id}:{}", bed.notification(&id).await.version);
     ada.act("/outbox/act", &[("action", "retry"), ("row", &row)]).await.leads_to("/outbox?done=retry.1.0");
-    let entries = audit::of(&mut bed.read().await.conn(), "notification", &id).await.unwrap();
+    let entries =
+        audit::of(&mut bed.read().await.conn(), &punctual_model::Reach::Everything, "notification", &id)
+            .await
+            .unwrap();
     assert_eq!(entries.last().unwrap().actor, "ada@example.org", "the audit names the person");
     let again = admin.nobody();
     sign_in(&again, " ADA@example.org ", PASSWORD).await.leads_to("/");
@@ -181,10 +184,19 @@ async fn what_somebody_may_do_changes_at_once(bed: TestBed) {
         let fields = [("known", id.as_str()), ("name", "Ada"), ("email", "ada@example.org"), ("role", role)];
         admin.act("/settings/users/save", &fields).await.leads_to("/settings/users?done=saved");
     };
+    // A new name or the same role again is no change of rights.
+    save("author").await;
+    ada.page("/outbox").await;
     save("viewer").await;
+    ada.get("/outbox").await.leads_to("/sign-in?next=%2Foutbox");
+    let before = ada.cookie();
+    sign_in(&ada, "ada@example.org", PASSWORD).await.leads_to("/");
+    assert_ne!(ada.cookie(), before, "other rights, another session");
     ada.get("/operations/people/new").await.refused(403, "scope_missing");
     ada.page("/outbox").await;
     save("admin").await;
+    ada.get("/settings/users").await.leads_to("/sign-in?next=%2Fsettings%2Fusers");
+    sign_in(&ada, "ada@example.org", PASSWORD).await.leads_to("/");
     ada.page("/settings/users").await;
     let disable = [("id", id.as_str()), ("active", "no")];
     admin

@@ -5,6 +5,7 @@
 //! gone. On a busy node that takes a sweep longer, and costs writers nothing.
 
 use punctual_boxed::boxed;
+use punctual_model::Reach;
 use punctual_store::{
     Conn, Lane,
     audit::{self, ChainRow, Link},
@@ -94,7 +95,8 @@ impl Engine {
             return Ok(());
         }
         let (kind, id) = LOST_KEY;
-        let said = audit::of(conn, kind, id).await?.iter().any(|entry| entry.id > chain.head_id);
+        let entries = audit::of(conn, &Reach::Everything, kind, id).await?;
+        let said = entries.iter().any(|entry| entry.id > chain.head_id);
         if chain.signature.is_empty() && said { Ok(()) } else { Err(ChainFault::NotOurs.into()) }
     }
 }

@@ -9,13 +9,15 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, Identity, IdentityProvider, Role};
 use punctual_store::{
-    Lane, StoreError, sign_on_answers,
+    Lane, StoreError,
+    sessions::{self, Owner},
+    sign_on_answers,
     users::{self, UserRow},
 };
 
 use super::{
     Actor,
-    users::{NewUser, audited, new_row, normal_email, stored_units},
+    users::{NewUser, audited, end_sessions_if_changed, new_row, normal_email, stored_units},
 };
 use crate::{Engine, keys::secret_hash};
 
@@ -125,6 +127,13 @@ impl Engine {
                 user.rights_from_provider = true;
             }
             None if user.rights_from_provider => {
+                // Whoever has no role any more has none in an older session either.
+                let owner = Owner::User(user.id.clone());
+                if sessions::delete_all_of(&mut tx.conn(), &owner, "").await? > 0 {
+                    let own = Actor::person(&user.email, None);
+                    audited(&mut tx, &own, now, AuditAction::EndSessions, &user).await?;
+                    tx.commit().await?;
+                }
                 return Ok(SignedOn::Refused("no mapping gives one of their groups a role any more"));
             }
             None => {}
@@ -139,6 +148,7 @@ impl Engine {
                     "the account was changed at the same moment; the next sign-in works",
                 ));
             }
+            end_sessions_if_changed(&mut tx, &before, &user).await?;
             audited(&mut tx, &Actor::person(&user.email, None), now, AuditAction::Change, &user).await?;
         }
         tx.commit().await?;

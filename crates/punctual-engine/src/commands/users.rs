@@ -99,8 +99,8 @@ impl Engine {
         Ok(row)
     }
 
-    /// Changes what somebody is called or may do. It holds for their open sessions at once; who is not active any more
-    /// loses them.
+    /// Changes what somebody is called or may do. Whose rights change, or who is not active any more, loses their open sessions:
+    /// the new rights come with a new session.
     #[boxed]
     pub async fn change_user(
         &self,
@@ -111,6 +111,7 @@ impl Engine {
     ) -> Result<UserRow, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let mut row = users::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
+        let before = row.clone();
         if let Some(email) = change.email.map(|email| normal_email(&email)) {
             let other = users::by_email(&mut tx.conn(), &email).await?;
             if other.is_some_and(|other| other.id != row.id) {
@@ -131,6 +132,7 @@ impl Engine {
         if !row.active {
             end_everything(&mut tx, &row.id).await?;
         }
+        end_sessions_if_changed(&mut tx, &before, &row).await?;
         audited(&mut tx, by, now, AuditAction::Change, &row).await?;
         let row = users::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
         tx.commit().await?;
@@ -331,6 +333,19 @@ async fn require_units(conn: &mut Conn<'_>, stored: Option<&str>) -> Result<(), 
         Some(unit) => Err(unit_unknown("/businessUnits", &unit)),
         None => Ok(()),
     }
+}
+
+/// A session lasts as long as the rights that it was made with: nobody who took one over gets more by it, and nothing that was
+/// shown before is acted on afterwards.
+pub(super) async fn end_sessions_if_changed(
+    tx: &mut Tx,
+    before: &UserRow,
+    after: &UserRow,
+) -> Result<(), StoreError> {
+    if (&before.role, &before.business_units) != (&after.role, &after.business_units) {
+        sessions::delete_all_of(&mut tx.conn(), &Owner::User(after.id.clone()), "").await?;
+    }
+    Ok(())
 }
 
 /// Nobody signs in with what they had before.

@@ -6,10 +6,7 @@ use jiff::Timestamp;
 use punctual_model::{ReasonCode, WorkKey};
 use punctual_store::{
     StoreError, Tx,
-    delivery_policy::{
-        days::Day,
-        digests::{self, DigestItem},
-    },
+    delivery_policy::digests::{self, DigestItem, DigestOf},
     notifications::{self, Rewritten, Withdrawn},
     work,
 };
@@ -28,13 +25,13 @@ pub struct DigestText {
 }
 
 /// The text of a digest over what was held back on a day.
-pub fn compose(day: &Day, items: &[DigestItem]) -> DigestText {
+pub fn compose(local_date: &str, items: &[DigestItem]) -> DigestText {
     let subject = match items {
         [only] => only.subject.clone(),
-        _ => format!("{} messages of {}", items.len(), day.local_date),
+        _ => format!("{} messages of {local_date}", items.len()),
     };
     let mut body =
-        format!("You had many messages on {}. These were kept back and come together now.\n", day.local_date);
+        format!("You had many messages on {local_date}. These were kept back and come together now.\n");
     for (index, item) in items.iter().enumerate() {
         body.push_str(&format!("\n* {}\n", item.subject));
         if index < IN_FULL && !item.body.is_empty() {
@@ -42,7 +39,7 @@ pub fn compose(day: &Day, items: &[DigestItem]) -> DigestText {
         }
     }
     let ids: Vec<&str> = items.iter().map(|item| item.notification_id.as_str()).collect();
-    DigestText { subject, body, context: json!({ "digestOf": ids, "localDate": day.local_date }) }
+    DigestText { subject, body, context: json!({ "digestOf": ids, "localDate": local_date }) }
 }
 
 /// Takes what these work rows queued out of digests: those that are still to be made, and those that are queued. One in which
@@ -56,26 +53,27 @@ pub(crate) async fn leave_out(
     reason: ReasonCode,
     work_keys: Vec<String>,
 ) -> Result<(Vec<Withdrawn>, Vec<String>), StoreError> {
-    let days = digests::drop_of_work(&mut tx.conn(), work_keys).await?;
-    if days.is_empty() {
+    let of = digests::drop_of_work(&mut tx.conn(), work_keys).await?;
+    if of.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let by_key: HashMap<String, &Day> = days
-        .iter()
-        .filter_map(|day| Some((WorkKey::digest(&day.person, &day.local_date).ok()?.to_string(), day)))
-        .collect();
+    let key = |digest: &DigestOf| {
+        let DigestOf { person, local_date, business_unit } = digest;
+        WorkKey::digest(person, local_date, business_unit.as_deref()).ok()
+    };
+    let by_key: HashMap<String, &DigestOf> =
+        of.iter().filter_map(|digest| Some((key(digest)?.to_string(), digest))).collect();
     let rows = work::lock_existing(&mut tx.conn(), by_key.keys().cloned().collect()).await?;
-    let mut left: HashMap<Day, Vec<DigestItem>> = HashMap::new();
-    for item in digests::of(&mut tx.conn(), &days).await? {
-        let day = Day { person: item.person.clone(), local_date: item.local_date.clone() };
-        left.entry(day).or_default().push(item);
+    let mut left: HashMap<DigestOf, Vec<DigestItem>> = HashMap::new();
+    for item in digests::of(&mut tx.conn(), &of).await? {
+        left.entry(item.digest()).or_default().push(item);
     }
     let (mut emptied, mut shorter) = (Vec::new(), HashMap::new());
     for row in rows {
-        let Some(day) = by_key.get(&row.key) else { continue };
-        match left.get(*day) {
+        let Some(digest) = by_key.get(&row.key) else { continue };
+        match left.get(*digest) {
             None => emptied.push(row.key),
-            Some(items) => drop(shorter.insert(row.id, compose(day, items))),
+            Some(items) => drop(shorter.insert(row.id, compose(&digest.local_date, items))),
         }
     }
     let withdrawn = match emptied.is_empty() {

@@ -28,7 +28,10 @@ async fn keys_are_made_and_revoked_by_somebody(bed: TestBed) {
     let by_hand =
         create_key(&bed.store, bed.random.as_ref(), bed.now(), "live", &new_key("cli")).await.unwrap();
     assert!(revoke_key(&bed.store, &Actor::named("operator"), bed.now(), &by_hand.id).await.unwrap());
-    let rows = audit::of(&mut bed.read().await.conn(), "key", &by_hand.id).await.unwrap();
+    let rows =
+        audit::of(&mut bed.read().await.conn(), &punctual_model::Reach::Everything, "key", &by_hand.id)
+            .await
+            .unwrap();
     assert!(rows.len() == 2 && rows.iter().all(|row| row.actor == "operator"), "{rows:?}");
     assert!(!format!("{rows:?}").contains(&by_hand.text), "the key itself is nowhere");
     for _ in 0..2 {
@@ -50,7 +53,9 @@ async fn an_entry_has_the_unit_of_its_subject(bed: TestBed) {
     let ann = Actor::key("ann", Some(vec!["nz".to_owned()])).because(Some("asked"));
     bed.engine.save_list(&ann, list).await.unwrap();
     bed.engine.delete_list(&ann, "ops").await.unwrap();
-    let rows = audit::of(&mut bed.read().await.conn(), "list", "ops").await.unwrap();
+    let rows = audit::of(&mut bed.read().await.conn(), &punctual_model::Reach::Everything, "list", "ops")
+        .await
+        .unwrap();
     let units: Vec<Option<&str>> = rows.iter().map(|row| row.business_unit.as_deref()).collect();
     assert_eq!(units, [Some("nz"); 4], "the notes, too");
 }

@@ -40,6 +40,7 @@ on_both! {
     a_person_s_own_order_of_channels_is_used_where_a_message_has_none;
     where_no_channel_gets_it_across_it_is_parked_once;
     what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning;
+    t11_a_digest_tells_what_one_business_unit_said;
     a_cap_holds_over_two_nodes;
     a_second_attempt_is_not_a_second_message_of_the_day;
 }
@@ -483,6 +484,46 @@ async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Te
     // The next day counts anew.
     bed.accept_to(&["ann@example.org"]).await;
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
+}
+
+/// Whoever sees the messages of a unit sees its digests: what another unit told the same person is not in them.
+async fn t11_a_digest_tells_what_one_business_unit_said(bed: TestBed) {
+    everybody(&bed, json!({ "dailyCap": 1, "digestAt": "07:30" })).await;
+    let mut held = Vec::new();
+    for n in 0..7 {
+        let mut new = bed.message("ann@example.org");
+        new.business_unit = [Some("de"), Some("nz"), None][n % 3].map(str::to_owned);
+        new.subject = format!("Said by {:?} {n}", new.business_unit);
+        let unit = new.business_unit.clone();
+        let id = bed.accept_one(new).await;
+        bed.tick().await;
+        let row = bed.notification(&id).await;
+        if row.status.as_str() == "withdrawn" {
+            held.push((unit, row.subject));
+        }
+    }
+    assert_eq!((bed.sent().len(), held.len()), (1, 6));
+    bed.run_for(2 * 86_400).await;
+    let digests: Vec<_> = bed.sent().into_iter().skip(1).collect();
+    let mut units = Vec::new();
+    for digest in digests {
+        let row = bed.notification(&digest.notification.to_string()).await;
+        for (unit, subject) in &held {
+            assert_eq!(
+                digest.body.contains(subject),
+                row.business_unit == *unit,
+                "{subject}: {}",
+                digest.body
+            );
+        }
+        units.push(row.business_unit);
+    }
+    units.sort();
+    assert_eq!(
+        units,
+        [None, Some("de".to_owned()), Some("nz".to_owned())],
+        "each has one, and nothing is lost"
+    );
 }
 
 async fn a_cap_holds_over_two_nodes(bed: TestBed) {

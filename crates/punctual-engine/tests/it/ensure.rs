@@ -124,8 +124,14 @@ async fn another_input_puts_the_row_on_hold_with_both_digests(bed: TestBed) {
     assert_eq!((held.status.as_str(), held.reason_code.as_deref()), ("pending", Some("input-conflict")));
     assert_eq!(held.input_hash, stored, "nothing is overwritten");
     assert_eq!(bed.tick().await.due.claimed, 0, "a held row is not claimed");
-    let entries =
-        punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
+    let entries = punctual_store::audit::of(
+        &mut bed.read().await.conn(),
+        &punctual_model::Reach::Everything,
+        "work",
+        &id.to_string(),
+    )
+    .await
+    .unwrap();
     assert_eq!(entries[0].action, "conflict");
     assert_eq!(
         entries[0].data.as_deref(),

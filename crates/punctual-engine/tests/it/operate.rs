@@ -70,8 +70,14 @@ async fn a_cancelled_row_is_brought_back_by_a_person(bed: TestBed) {
     assert_eq!(bed.tick().await.due.claimed, 0);
     bed.engine.retry_work(&Actor::named("bob"), id, None).await.unwrap();
     assert_eq!(bed.tick().await.due.deactivated, 1);
-    let entries =
-        punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
+    let entries = punctual_store::audit::of(
+        &mut bed.read().await.conn(),
+        &punctual_model::Reach::Everything,
+        "work",
+        &id.to_string(),
+    )
+    .await
+    .unwrap();
     let told: Vec<_> =
         entries.iter().map(|row| (row.actor.as_str(), row.action.as_str(), row.version)).collect();
     assert_eq!(

@@ -71,6 +71,7 @@ pub enum KeyParts {
     Digest {
         person: String,
         local_date: String,
+        business_unit: Option<String>,
     },
     Message {
         id: String,
@@ -150,7 +151,12 @@ impl WorkKey {
             ["survey", _, "send", _] => KeyParts::SurveySend { public_id: text(1)?, ordinal: number(3)? },
             ["survey", _, "expire"] => KeyParts::SurveyExpire { public_id: text(1)? },
             ["operations", _, _] => KeyParts::Operations { rule_id: text(1)?, occurrence: text(2)? },
-            ["digest", _, _] => KeyParts::Digest { person: text(1)?, local_date: text(2)? },
+            ["digest", _, _] => {
+                KeyParts::Digest { person: text(1)?, local_date: text(2)?, business_unit: None }
+            }
+            ["digest", _, _, _] => {
+                KeyParts::Digest { person: text(1)?, local_date: text(2)?, business_unit: Some(text(3)?) }
+            }
             ["message", _] => KeyParts::Message { id: text(1)? },
             ["schedule", _] => KeyParts::Schedule { key: text(1)? },
             _ => {
@@ -199,7 +205,9 @@ impl KeyParts {
             Self::SurveySend { public_id, ordinal } => WorkKey::survey_send(public_id, *ordinal),
             Self::SurveyExpire { public_id } => WorkKey::survey_expire(public_id),
             Self::Operations { rule_id, occurrence } => WorkKey::operations(rule_id, occurrence),
-            Self::Digest { person, local_date } => WorkKey::digest(person, local_date),
+            Self::Digest { person, local_date, business_unit } => {
+                WorkKey::digest(person, local_date, business_unit.as_deref())
+            }
             Self::Message { id } => WorkKey::message(id),
             Self::Schedule { key } => WorkKey::schedule(key),
             Self::SupportRetry { of, n } => WorkKey::support_retry(of, *n),

@@ -237,7 +237,10 @@ impl Dice {
                 let at = Timestamp::from_millisecond(self.roll(8) as i64 * 500).unwrap();
                 KeyParts::Reconcile { provider: self.part(), at }
             }
-            13 => KeyParts::Digest { person: self.part(), local_date: self.part() },
+            13 => {
+                let business_unit = (self.roll(2) == 1).then(|| self.part());
+                KeyParts::Digest { person: self.part(), local_date: self.part(), business_unit }
+            }
             _ => {
                 let of = self.parts().to_key().unwrap().unwrap();
                 KeyParts::SupportRetry { of, n: self.number() }

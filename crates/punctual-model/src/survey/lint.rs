@@ -68,7 +68,7 @@ fn recipe(warnings: &mut Vec<Warning>, index: usize, trigger: &SurveyTrigger) {
     let paths = trigger.recipe.paths();
     let has = |path: &str| paths.iter().any(|known| known == path);
     if !has("templateId") {
-        let detail = "Without `templateId` an event that made an instance of another survey with this recipe is skipped here.";
+        let detail = "Without `templateId` an event that made an instance of another survey of the same business unit with this recipe is skipped here.";
         warn(warnings, index, "recipe_no_template", detail);
     }
     if !has("recipient.address") {

@@ -55,6 +55,9 @@ pub(super) fn is_candidate_path(path: &str) -> bool {
         || path.strip_prefix("candidate.").is_some_and(|key| !key.is_empty())
 }
 
+/// The path of the survey itself.
+const SURVEY: &str = "templateId";
+
 /// The paths that make an event the same as another one, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe(pub(super) Vec<String>);
@@ -66,8 +69,18 @@ impl Recipe {
 
     /// The hash of an event under this recipe.
     pub fn hash(&self, candidate: &Candidate<'_>) -> [u8; 32] {
-        let pairs: Vec<(&str, Cow<'_, str>)> =
-            self.0.iter().map(|path| (path.as_str(), candidate.written(path))).collect();
-        dedup_hash(&pairs)
+        dedup_hash(&self.pairs(candidate).collect::<Vec<_>>())
+    }
+
+    /// The hash of an event for a survey of a business unit, where it differs from that of the recipe alone: a recipe without the
+    /// survey takes events of other surveys for its own, and those of another unit are none of its business.
+    pub fn hash_within(&self, unit: Option<&str>, candidate: &Candidate<'_>) -> Option<[u8; 32]> {
+        let unit = unit.filter(|_| !self.0.iter().any(|path| path == SURVEY))?;
+        let own = std::iter::once(("businessUnit", Cow::Borrowed(unit)));
+        Some(dedup_hash(&own.chain(self.pairs(candidate)).collect::<Vec<_>>()))
+    }
+
+    fn pairs<'r>(&'r self, candidate: &'r Candidate<'_>) -> impl Iterator<Item = (&'r str, Cow<'r, str>)> {
+        self.0.iter().map(|path| (path.as_str(), candidate.written(path)))
     }
 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::WorkId;
 
-use super::days::Day;
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
@@ -18,8 +17,28 @@ pub struct DigestItem {
     pub body: String,
     /// The row that queued it.
     pub work_id: Option<WorkId>,
+    /// That of the message. None also for what was held back before each unit had digests of its own.
+    pub business_unit: Option<String>,
     #[column(skip)]
     pub held_at: i64,
+}
+
+impl DigestItem {
+    pub fn digest(&self) -> DigestOf {
+        DigestOf {
+            person: self.person.clone(),
+            local_date: self.local_date.clone(),
+            business_unit: self.business_unit.clone(),
+        }
+    }
+}
+
+/// One digest: what one business unit, or the installation, sent a person too much on a day.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, SetRow)]
+pub struct DigestOf {
+    pub person: String,
+    pub local_date: String,
+    pub business_unit: Option<String>,
 }
 
 const KEEP: Sql = sql!(
@@ -35,25 +54,27 @@ pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, items: &[DigestItem]) -> 
 }
 
 const OF: Sql = sql!(
-    "digest_items.of", as DigestItem, each Day, after 0,
+    "digest_items.of", as DigestItem, each DigestOf, after 0,
     "SELECT {columns d} FROM digest_items d {join rows}
      WHERE d.person = {.person} AND d.local_date = {.local_date}
+         AND COALESCE(d.business_unit, '') = COALESCE({.business_unit}, '')
      ORDER BY d.held_at, d.notification_id",
 );
 
-/// What was held back of these days, in the order in which it was.
+/// What was held back for these digests, in the order in which it was.
 #[boxed]
-pub async fn of(conn: &mut Conn<'_>, days: &[Day]) -> Result<Vec<DigestItem>> {
-    if days.is_empty() {
+pub async fn of(conn: &mut Conn<'_>, digests: &[DigestOf]) -> Result<Vec<DigestItem>> {
+    if digests.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&OF, with_rows(args![], days)).await
+    conn.fetch_all(&OF, with_rows(args![], digests)).await
 }
 
 #[derive(Record)]
 struct Dropped {
     person: String,
     local_date: String,
+    business_unit: Option<String>,
 }
 
 // Relies on digest_items_by_work.
@@ -62,18 +83,18 @@ const DROP: Sql = sql!(
     "DELETE FROM digest_items
      WHERE work_id IS NOT NULL AND work_id IN (SELECT work_id FROM work_keys
          WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)})
-     RETURNING person, local_date",
+     RETURNING person, local_date, business_unit",
 );
 
-/// Takes what these work rows queued out of digests; returns the days of those.
+/// Takes what these work rows queued out of digests; returns which digests those were.
 #[boxed]
-pub async fn drop_of_work(conn: &mut Conn<'_>, work_keys: Vec<String>) -> Result<Vec<Day>> {
+pub async fn drop_of_work(conn: &mut Conn<'_>, work_keys: Vec<String>) -> Result<Vec<DigestOf>> {
     let rows: Vec<Dropped> = conn.fetch_all(&DROP, args![work_keys]).await?;
-    let mut days: Vec<Day> =
-        rows.into_iter().map(|row| Day { person: row.person, local_date: row.local_date }).collect();
-    days.sort_unstable();
-    days.dedup();
-    Ok(days)
+    let of = |Dropped { person, local_date, business_unit }| DigestOf { person, local_date, business_unit };
+    let mut digests: Vec<DigestOf> = rows.into_iter().map(of).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    Ok(digests)
 }
 
 const FORGET: Sql = sql!("digest_items.forget", "DELETE FROM digest_items WHERE local_date < $1");

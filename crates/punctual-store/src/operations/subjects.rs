@@ -104,7 +104,7 @@ struct Id {
     id: String,
 }
 
-/// Keeps new ones; returns the ids of those that were new (by id, and by the identity in another calendar).
+/// Keeps new ones; returns the ids of those that were new (by id, and by the unit's identity in another calendar).
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, rows: &[SubjectRow]) -> Result<Vec<String>> {
     let written: Vec<Written<'_>> = rows.iter().map(Written::of).collect();
@@ -173,36 +173,46 @@ const BY_UIDS: Sql = sql!(
     "operations_subjects.by_uids", as SubjectRow,
     "SELECT {columns s}
      FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.ical_uid IS NOT NULL AND s.ical_uid = {any $1}",
+     WHERE s.deleted_at IS NULL AND s.ical_uid IS NOT NULL AND s.ical_uid = {any $1}
+         AND COALESCE(s.business_unit, '') = COALESCE($2, '')",
 );
 
-/// Those that were imported under one of these identities.
+/// Those of a business unit, or of none, that were imported under one of these identities.
 #[boxed]
-pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<SubjectRow>> {
+pub async fn by_uids(
+    conn: &mut Conn<'_>,
+    business_unit: Option<&str>,
+    mut uids: Vec<String>,
+) -> Result<Vec<SubjectRow>> {
     uids.sort_unstable();
     uids.dedup();
     if uids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&BY_UIDS, args![uids]).await
+    conn.fetch_all(&BY_UIDS, args![uids, business_unit]).await
 }
 
 const OF_SERIES: Sql = sql!(
     "operations_subjects.of_series", as SubjectRow,
     "SELECT {columns s}
      FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.ical_series IS NOT NULL AND s.ical_series = {any $1}",
+     WHERE s.deleted_at IS NULL AND s.ical_series IS NOT NULL AND s.ical_series = {any $1}
+         AND COALESCE(s.business_unit, '') = COALESCE($2, '')",
 );
 
-/// The dates that were imported of these series.
+/// The dates that a business unit, or nobody in particular, imported of these series.
 #[boxed]
-pub async fn of_series(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<SubjectRow>> {
+pub async fn of_series(
+    conn: &mut Conn<'_>,
+    business_unit: Option<&str>,
+    mut uids: Vec<String>,
+) -> Result<Vec<SubjectRow>> {
     uids.sort_unstable();
     uids.dedup();
     if uids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&OF_SERIES, args![uids]).await
+    conn.fetch_all(&OF_SERIES, args![uids, business_unit]).await
 }
 
 const PAGE: Sql = sql!(

@@ -3,7 +3,7 @@
 use punctual_store::delivery_policy::{
     circuits::{self, CircuitKey, HOSTS_KEPT},
     days::{self, Day},
-    digests::{self, DigestItem},
+    digests::{self, DigestItem, DigestOf},
     limiters::{self, LimiterRow},
     preferences, standing,
 };
@@ -126,14 +126,22 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
         subject: format!("S {n}"),
         body: "B".into(),
         work_id: None,
+        business_unit: None,
         held_at: bed.now().as_microsecond(),
     };
+    let of_nz = DigestItem { business_unit: Some("nz".into()), ..item(4) };
     let mut tx = bed.begin().await;
-    digests::keep(&mut tx.conn(), bed.now(), &[item(1), item(2)]).await.unwrap();
+    digests::keep(&mut tx.conn(), bed.now(), &[item(1), item(2), of_nz.clone()]).await.unwrap();
     digests::keep(&mut tx.conn(), bed.now(), &[item(2), item(3)]).await.unwrap();
-    let days = [day("ann", "2026-05-14"), day("bob", "2026-05-14")];
-    assert_eq!(digests::of(&mut tx.conn(), &days).await.unwrap(), [item(1), item(2), item(3)]);
-    assert_eq!(digests::forget(&mut tx.conn(), "2026-05-15").await.unwrap(), 3);
+    let of = |person: &str, unit: Option<&str>| DigestOf {
+        person: person.into(),
+        local_date: "2026-05-14".into(),
+        business_unit: unit.map(str::to_owned),
+    };
+    let wanted = [of("ann", None), of("bob", None)];
+    assert_eq!(digests::of(&mut tx.conn(), &wanted).await.unwrap(), [item(1), item(2), item(3)]);
+    assert_eq!(digests::of(&mut tx.conn(), &[of("ann", Some("nz"))]).await.unwrap(), [of_nz]);
+    assert_eq!(digests::forget(&mut tx.conn(), "2026-05-15").await.unwrap(), 4);
 }
 
 async fn what_a_node_must_know_comes_at_once(bed: TestBed) {

@@ -29,7 +29,15 @@ const SMALL: &[&str] = &[
 ];
 
 /// Steps that do something else, and why that is right.
-const EXCEPTIONS: &[(&str, &str)] = &[("0050_folds_case", "makes a collation, which is of no table")];
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("0050_folds_case", "makes a collation, which is of no table"),
+    ("0055_import_units", "an index over what was imported from calendars alone, which people do by hand"),
+];
+
+/// Steps that put a weaker rule in the place of another: what a node of the release before writes is still allowed, and
+/// what it reads is still there.
+const WEAKER: &[(&str, &str)] =
+    &[("0055_import_units", "an identity may be there once in each unit, and not once in all of them")];
 
 fn words(statement: &str) -> Vec<String> {
     let separated = statement.replace('(', " ( ").replace(',', " , ");
@@ -119,6 +127,9 @@ fn steps_that_nodes_of_the_release_before_do_not_know_only_add() {
             let file = entry.unwrap().path();
             let step = file.file_stem().unwrap().to_str().unwrap().to_owned();
             if step[..4].parse::<i64>().unwrap() <= punctual_store::schema::oldest_node() {
+                continue;
+            }
+            if WEAKER.iter().any(|(name, _)| *name == step) {
                 continue;
             }
             for statement in statements(&std::fs::read_to_string(&file).unwrap()) {

@@ -148,6 +148,13 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     let one = SubjectRow { ical_uid: Some("u".into()), ..subject("1", Some("2026-05-14T06:00:00Z"), None) };
     let twin = SubjectRow { id: "2".into(), ..one.clone() };
     assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[one.clone(), twin]).await.unwrap(), ["1"]);
+    // Each unit has its own.
+    let foreign = SubjectRow { id: "nz".into(), business_unit: Some("nz".into()), ..one.clone() };
+    let twin = SubjectRow { id: "nz-2".into(), ..foreign.clone() };
+    assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[foreign, twin]).await.unwrap(), ["nz"]);
+    let of_nz = subjects::by_uids(&mut tx.conn(), Some("nz"), vec!["u".into()]).await.unwrap();
+    assert_eq!(of_nz.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["nz"]);
+    assert!(subjects::delete(&mut tx.conn(), bed.now(), "nz").await.unwrap());
     assert!(
         subjects::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&one)).await.unwrap().is_empty()
     );
@@ -161,7 +168,7 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
         subjects::undated(&mut tx.conn(), &punctual_model::Reach::Everything, 10).await.unwrap().len(),
         1
     );
-    assert_eq!(subjects::by_uids(&mut tx.conn(), vec!["u".into()]).await.unwrap().len(), 1);
+    assert_eq!(subjects::by_uids(&mut tx.conn(), None, vec!["u".into()]).await.unwrap().len(), 1);
     assert_eq!(
         subjects::page(&mut tx.conn(), &punctual_model::Reach::Everything, "event", "", 10)
             .await

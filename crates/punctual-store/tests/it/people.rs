@@ -32,7 +32,7 @@ async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
     audit::append(&mut tx.conn(), bed.now(), &[full.clone(), other]).await.unwrap();
     audit::append(&mut tx.conn(), bed.after(1), &[bare]).await.unwrap();
     audit::append(&mut tx.conn(), bed.after(1), &[]).await.unwrap();
-    let rows = audit::of(&mut tx.conn(), "work", "7").await.unwrap();
+    let rows = audit::of(&mut tx.conn(), &punctual_model::Reach::Everything, "work", "7").await.unwrap();
     assert_eq!(rows.iter().map(|row| row.action.as_str()).collect::<Vec<_>>(), ["hold", "park"]);
     let row = &rows[0];
     assert_eq!((row.at, row.actor.as_str(), row.version), (bed.now().as_microsecond(), "ann", Some(3)));
@@ -43,7 +43,12 @@ async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
     let units: Vec<_> = rows.iter().map(|row| row.business_unit.as_deref()).collect();
     assert_eq!(units, [Some("nz"), None]);
     assert_eq!((rows[1].reason.as_ref(), rows[1].version), (None, None));
-    assert!(audit::of(&mut tx.conn(), "notification", "7").await.unwrap().is_empty());
+    assert!(
+        audit::of(&mut tx.conn(), &punctual_model::Reach::Everything, "notification", "7")
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 async fn a_key_is_found_by_its_hash_and_ends_once(bed: TestBed) {

@@ -195,7 +195,13 @@ async fn sources_are_walked_by_id_and_by_change(bed: TestBed) {
         ids(sources::changed(conn, (start, "z", ""), until - 1, 10).await.unwrap()),
         Vec::<String>::new()
     );
-    assert_eq!(sources::by_keys(conn, &[("a", "1"), ("b", "1"), ("b", "9")]).await.unwrap().len(), 2);
+    assert_eq!(
+        sources::within(conn, &punctual_model::Reach::Everything, &[("a", "1"), ("b", "1"), ("b", "9")])
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: TestBed) {

@@ -155,7 +155,8 @@ async fn reason_codes_of_earlier_versions_are_rewritten(database: Database) {
     assert_eq!(kept[0].status, "phone-invalid");
     let record = run_records::by_keys(&mut reader.conn(), vec!["k".into()]).await.unwrap();
     assert_eq!(record[0].reason.as_deref(), Some("query-failed"));
-    let audit = audit::of(&mut reader.conn(), "notification", "n").await.unwrap();
+    let audit =
+        audit::of(&mut reader.conn(), &punctual_model::Reach::Everything, "notification", "n").await.unwrap();
     let read: Vec<_> = audit.iter().map(|row| (row.reason.as_deref(), row.data.as_deref())).collect();
     assert_eq!(
         read,
@@ -268,14 +269,17 @@ async fn a_kept_database_is_opened_with_what_it_holds(database: Database) {
     }
     assert_eq!(attempts::of(conn, vec![1]).await.unwrap()[0].target, "a@example.org");
     assert!(lists::get(conn, &Reach::Everything, "ops").await.unwrap().is_some());
-    assert_eq!(audit::of(conn, "list", "ops").await.unwrap().len(), 1);
+    assert_eq!(audit::of(conn, &punctual_model::Reach::Everything, "list", "ops").await.unwrap().len(), 1);
     drop(reader);
     // What numbers rows goes on after those that are there.
     let mut tx = store.begin(Lane::Intake).await.unwrap();
     let now = punctual_testkit::START.parse().unwrap();
     let entry = audit::Entry::new(punctual_model::AuditAction::Put, "list", "new", None);
     audit::append(&mut tx.conn(), now, &[entry]).await.unwrap();
-    assert_eq!(audit::of(&mut tx.conn(), "list", "new").await.unwrap()[0].id, 2);
+    assert_eq!(
+        audit::of(&mut tx.conn(), &punctual_model::Reach::Everything, "list", "new").await.unwrap()[0].id,
+        2
+    );
     tx.commit().await.unwrap();
     store.close().await;
 }

@@ -53,7 +53,8 @@ impl TestBed {
 
     /// What the audit says about one subject: `action` or `action:reason`, oldest first.
     pub async fn audit(&self, subject_kind: &str, subject_id: &str) -> Vec<String> {
-        let rows = audit::of(&mut self.read().await.conn(), subject_kind, subject_id).await;
+        let rows =
+            audit::of(&mut self.read().await.conn(), &Reach::Everything, subject_kind, subject_id).await;
         let rows = rows.unwrap_or_else(|error| panic!("{error:?}"));
         let told = rows.into_iter().map(|row| match row.reason {
             Some(reason) => format!("{}:{reason}", row.action),

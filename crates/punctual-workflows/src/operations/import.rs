@@ -56,38 +56,40 @@ pub async fn import(
     let read = calendar::read(text, zone, engine.clock.now());
     let kept: HashSet<String> = read.components.iter().map(|one| one.uid.clone()).collect();
     let mut imported = import.take(engine, by, read.components).await?;
-    imported.removed = remove_others(engine, by, read.complete, &kept).await?;
+    imported.removed = import.remove_others(engine, by, read.complete, &kept).await?;
     imported.skipped.extend(read.skipped);
     Ok(imported)
 }
 
-/// Deletes what was imported under these identities, is still to come, and is not in the file any more: a date that was taken
-/// out of a series, or something that was cancelled.
-async fn remove_others(
-    engine: &Engine,
-    by: &Actor,
-    identities: Vec<String>,
-    kept: &HashSet<String>,
-) -> Result<usize, EngineError> {
-    let now = engine.clock.now().as_microsecond();
-    let mut reader = engine.store.read().await?;
-    let mut there = subjects::of_series(&mut reader.conn(), identities.clone()).await?;
-    there.extend(subjects::by_uids(&mut reader.conn(), identities).await?);
-    drop(reader);
-    let is_gone = |row: &&SubjectRow| {
-        let is_kept = row.ical_uid.as_ref().is_some_and(|uid| kept.contains(uid));
-        !is_kept && row.last_at().is_some_and(|at| at >= now)
-    };
-    let gone: HashSet<&str> = there.iter().filter(is_gone).map(|row| row.id.as_str()).collect();
-    let mut removed = 0;
-    for id in gone {
-        let may = |row: &SubjectRow| by.may_touch(row.business_unit.as_deref());
-        removed += usize::from(commands::delete(engine, by, id, may).await?);
-    }
-    Ok(removed)
-}
-
 impl Import {
+    /// Deletes what was imported into this unit under these identities, is still to come, and is not in the file any more: a date
+    /// that was taken out of a series, or something that was cancelled.
+    async fn remove_others(
+        &self,
+        engine: &Engine,
+        by: &Actor,
+        identities: Vec<String>,
+        kept: &HashSet<String>,
+    ) -> Result<usize, EngineError> {
+        let now = engine.clock.now().as_microsecond();
+        let unit = self.business_unit.as_deref();
+        let mut reader = engine.store.read().await?;
+        let mut there = subjects::of_series(&mut reader.conn(), unit, identities.clone()).await?;
+        there.extend(subjects::by_uids(&mut reader.conn(), unit, identities).await?);
+        drop(reader);
+        let is_gone = |row: &&SubjectRow| {
+            let is_kept = row.ical_uid.as_ref().is_some_and(|uid| kept.contains(uid));
+            !is_kept && row.last_at().is_some_and(|at| at >= now)
+        };
+        let gone: HashSet<&str> = there.iter().filter(is_gone).map(|row| row.id.as_str()).collect();
+        let mut removed = 0;
+        for id in gone {
+            let may = |row: &SubjectRow| by.may_touch(row.business_unit.as_deref());
+            removed += usize::from(commands::delete(engine, by, id, may).await?);
+        }
+        Ok(removed)
+    }
+
     async fn take(
         &self,
         engine: &Engine,
@@ -101,7 +103,8 @@ impl Import {
         let mut reader = engine.store.read().await?;
         let known = people::by_emails(&mut reader.conn(), addresses).await?;
         let uids = components.iter().map(|one| one.uid.clone()).collect();
-        let there = subjects::by_uids(&mut reader.conn(), uids).await?;
+        // An identity is one of this unit: what others imported under it is theirs.
+        let there = subjects::by_uids(&mut reader.conn(), self.business_unit.as_deref(), uids).await?;
         drop(reader);
         let there: HashMap<String, SubjectRow> =
             there.into_iter().filter_map(|row| Some((row.ical_uid.clone()?, row))).collect();
@@ -111,10 +114,6 @@ impl Import {
             let wanted = self.subject(engine, &one, &known);
             match there.get(&one.uid) {
                 None => new.push(wanted),
-                Some(row) if !by.may_touch(row.business_unit.as_deref()) => {
-                    let reason = format!("`{}` belongs to somebody else", one.uid);
-                    imported.skipped.push(Skipped { line: 0, reason });
-                }
                 Some(row) if with(row, &wanted) == *row => imported.unchanged += 1,
                 Some(row) => {
                     let change = |before: &SubjectRow| Ok::<_, EngineError>(with(before, &wanted));

@@ -69,7 +69,7 @@ impl Loads for Reminders {
             .iter()
             .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
             .collect();
-        let rows = sources::by_keys(conn, &places).await?;
+        let rows = sources::within(conn, &Reach::Everything, &places).await?;
         let mut inputs = Inputs {
             zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
             ..Inputs::default()
@@ -79,7 +79,7 @@ impl Loads for Reminders {
         let looked_at = self.looked_at(batch, &settings, &sources);
         let borrowed: Vec<(&str, &str)> =
             looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-        let others = sources::by_keys(conn, &borrowed).await?;
+        let others = sources::within(conn, &Reach::Everything, &borrowed).await?;
         Ok(Loaded {
             providers: self.providers.clone(),
             settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),

@@ -257,7 +257,7 @@ async fn reminders(
         .iter()
         .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
         .collect();
-    let found = sources::by_keys(conn, &places).await?;
+    let found = sources::within(conn, reach, &places).await?;
     let inputs = Inputs {
         zones: load::zones(conn, found.iter().map(|row| row.business_unit.clone())).await?,
         ..Inputs::default()
@@ -266,7 +266,7 @@ async fn reminders(
         .into_iter()
         .map(|row| ((row.source_type.clone(), row.source_id.clone()), Source::new(row)))
         .collect();
-    let audiences = Audiences::load(conn, providers, &known, &found, &rows).await?;
+    let audiences = Audiences::load(conn, reach, providers, &known, &found, &rows).await?;
     for row in &rows {
         let place = (row.source_type.clone().unwrap_or_default(), row.source_id.clone().unwrap_or_default());
         let setting = row.setting_id.as_ref().and_then(|id| known.get(id));
@@ -312,6 +312,7 @@ struct Audiences {
 impl Audiences {
     async fn load(
         conn: &mut Conn<'_>,
+        reach: &Reach,
         providers: &Providers,
         settings: &HashMap<String, Setting>,
         sources: &HashMap<(String, String), Source>,
@@ -327,7 +328,7 @@ impl Audiences {
         }
         let places: Vec<(&str, &str)> =
             looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-        let others = sources::by_keys(conn, &places).await?;
+        let others = sources::within(conn, reach, &places).await?;
         let names = settings
             .values()
             .filter_map(|setting| setting.definition.pointer("/recipients/list")?.as_str())

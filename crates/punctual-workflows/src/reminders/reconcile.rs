@@ -201,7 +201,7 @@ impl Batch {
             report.sources += met.len() as u64;
             let places: Vec<(&str, &str)> =
                 met.iter().map(|row| (one.source_type.as_str(), row.source_id.as_str())).collect();
-            let rows = sources::by_keys(conn, &places).await?;
+            let rows = sources::within(conn, &Reach::Everything, &places).await?;
             let rows = rows.into_iter().filter(|row| may_look(&batch.bounds, row)).collect();
             batch.inputs = Self::inputs(conn, providers, provider, rows).await?;
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::Engine;
-use punctual_model::{Audience, NewNotification, ReasonCode, TextField, WorkKey};
+use punctual_model::{Audience, NewNotification, Reach, ReasonCode, TextField, WorkKey};
 use punctual_store::{Conn, StoreError, sources, sources::SourceRow, templates};
 use punctual_templates::{Rendered, Variant, pick, render};
 use serde_json::Value;
@@ -39,10 +39,11 @@ pub struct Sample {
     pub variables: Vec<(String, String)>,
 }
 
-/// The message of a setting about this source.
+/// The message of a setting about this source, for somebody with this reach.
 #[boxed]
 pub async fn sample(
     engine: &Engine,
+    reach: &Reach,
     providers: &Providers,
     setting: &Setting,
     row: SourceRow,
@@ -64,7 +65,7 @@ pub async fn sample(
             Occasion { key: WorkKey::stored("sample"), due_at: now, target_date: None, offset_days: None }
         }
     };
-    let audience = audience(&mut conn, providers, &case).await?;
+    let audience = audience(&mut conn, reach, providers, &case).await?;
     let to = audience.clone().unwrap_or_else(|_| Audience::Targets(Vec::new()));
     let message =
         delivery::named(providers, &setting.definition).map(|policy| policy.message(&case, &occasion, to));
@@ -85,6 +86,7 @@ pub async fn sample(
 
 async fn audience(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     providers: &Providers,
     case: &Case<'_>,
 ) -> Result<Result<Audience, ReasonCode>, StoreError> {
@@ -93,7 +95,7 @@ async fn audience(
     };
     let named = provider.looks_at(spec, case.source);
     let places: Vec<(&str, &str)> = named.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-    let others: HashMap<(String, String), Source> = sources::by_keys(conn, &places)
+    let others: HashMap<(String, String), Source> = sources::within(conn, reach, &places)
         .await?
         .into_iter()
         .map(|row| ((row.source_type.clone(), row.source_id.clone()), Source::new(row)))

@@ -67,7 +67,7 @@ pub async fn why(
     let day = date.to_string();
     for row in rows.iter().filter(|row| row.local_date.as_deref() == Some(&day)) {
         let setting = inputs.settings.iter().find(|setting| Some(&setting.id) == row.setting_id.as_ref());
-        steps.extend(recorded(conn, row, setting).await?);
+        steps.extend(recorded(conn, reach, row, setting).await?);
     }
     steps.sort_by_key(|step| step.at);
     Ok(Some(steps))
@@ -138,6 +138,7 @@ fn looked_at(case: &Case<'_>) -> Value {
 /// What was written down about a row of that day.
 async fn recorded(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     row: &WorkRow,
     setting: Option<&Setting>,
 ) -> Result<Vec<Step>, StoreError> {
@@ -154,7 +155,7 @@ async fn recorded(
     };
     let due = json!({ "dueAt": instant(row.due_at)?.to_string(), "localDate": row.local_date, "timeZone": row.time_zone });
     let mut steps = vec![step(row.created_at, "planned", None, due)?];
-    for entry in audit::of(conn, "work", &row.id.to_string()).await? {
+    for entry in audit::of(conn, reach, "work", &row.id.to_string()).await? {
         steps.push(step(entry.at, &entry.action, entry.reason, json!({ "by": entry.actor }))?);
     }
     let word = if row.on_hold { "onHold" } else { row.status.as_str() };

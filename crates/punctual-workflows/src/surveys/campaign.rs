@@ -5,13 +5,17 @@ use std::collections::{HashMap, HashSet};
 
 use punctual_boxed::boxed;
 use punctual_engine::Engine;
-use punctual_store::{StoreError, lists, survey_instances, surveys::SurveyRow};
+use punctual_store::{
+    StoreError, lists,
+    survey_instances::{self, Holder},
+    surveys::SurveyRow,
+};
 use punctual_wire::{csv, limits::INGEST_BATCH_MAX, surveys::IngestItem};
 use serde_json::{Map, Value, json};
 
 use super::{
     Catalogue,
-    ingest::{self, Asked, Item, Why},
+    ingest::{self, Asked, Identity, Item, Why},
 };
 
 /// The column that says whom to ask; a file without it is a list of addresses.
@@ -167,25 +171,29 @@ pub async fn plan(
 ) -> Result<Vec<Fate>, StoreError> {
     let mut reader = engine.store.read_for_people().await?;
     let published = catalogue.current(&mut reader.conn()).await?;
-    let hashes: Vec<Result<String, Fate>> = lines
+    let identities: Vec<Result<Identity, Fate>> = lines
         .iter()
         .map(|line| match &line.item {
             Err(why) => Err(Fate::Invalid(why.clone())),
-            Ok(item) => ingest::only_hash(&published, asked, units, item).map_err(Fate::NotTaken),
+            Ok(item) => ingest::only_identity(&published, asked, units, item).map_err(Fate::NotTaken),
         })
         .collect();
-    let wanted: HashSet<&String> = hashes.iter().flatten().collect();
+    let wanted: HashSet<&String> = identities.iter().flatten().flat_map(Identity::hashes).collect();
     let holders =
         survey_instances::by_hashes(&mut reader.conn(), wanted.into_iter().cloned().collect()).await?;
-    let known: HashSet<String> = holders.into_iter().map(|holder| holder.unique_hash).collect();
+    let holders: HashMap<&str, &Holder> =
+        holders.iter().map(|holder| (holder.unique_hash.as_str(), holder)).collect();
+    let is_known = |identity: &Identity| {
+        identity.hashes().any(|hash| holders.get(hash.as_str()).is_some_and(|holder| identity.is_of(holder)))
+    };
     let mut first: HashMap<&str, usize> = HashMap::new();
-    Ok(hashes
+    Ok(identities
         .iter()
         .zip(lines)
-        .map(|(hash, line)| match hash {
+        .map(|(identity, line)| match identity {
             Err(fate) => fate.clone(),
-            Ok(hash) if known.contains(hash) => Fate::AskedBefore,
-            Ok(hash) => match first.get(hash.as_str()) {
+            Ok(identity) if is_known(identity) => Fate::AskedBefore,
+            Ok(Identity { hash, .. }) => match first.get(hash.as_str()) {
                 Some(number) => Fate::SameAs(*number),
                 None => {
                     first.insert(hash, line.number);

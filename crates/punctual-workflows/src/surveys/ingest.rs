@@ -11,7 +11,7 @@ use punctual_model::{
 };
 use punctual_store::{
     Lane, StoreError, Tx,
-    survey_instances::{self, NewInstance},
+    survey_instances::{self, Holder, NewInstance},
     work,
 };
 use serde_json::{Map, Value};
@@ -146,7 +146,7 @@ pub async fn ingest_in(
         let mut why = Why::NoTrigger;
         for entry in &entries {
             match matched(entry, item) {
-                Ok(hash) => wanted.push(Wanted { item: index, entry, hash }),
+                Ok(identity) => wanted.push(Wanted { item: index, entry, identity }),
                 Err(miss) => why = why.max(miss),
             }
         }
@@ -167,11 +167,41 @@ pub async fn ingest_in(
 struct Wanted<'e> {
     item: usize,
     entry: &'e Entry,
-    hash: String,
+    identity: Identity,
 }
 
-/// The hash of an event that this trigger takes, or why it does not.
-fn matched(entry: &Entry, item: &Item) -> Result<String, Why> {
+impl Wanted<'_> {
+    fn hash(&self) -> &str {
+        &self.identity.hash
+    }
+}
+
+/// What makes an event the same as another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// As it is stored.
+    pub hash: String,
+    /// As it was stored before units were distinguished, and the unit.
+    before: Option<(String, String)>,
+}
+
+impl Identity {
+    /// Under which hashes it may be stored.
+    pub fn hashes(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.hash).chain(self.before.as_ref().map(|(hash, _)| hash))
+    }
+
+    /// Whether this instance is of such an event.
+    pub fn is_of(&self, holder: &Holder) -> bool {
+        let was = |(hash, unit): &(String, String)| {
+            *hash == holder.unique_hash && holder.business_unit.as_ref() == Some(unit)
+        };
+        self.hash == holder.unique_hash || self.before.as_ref().is_some_and(was)
+    }
+}
+
+/// The identity of an event that this trigger takes, or why it does not.
+fn matched(entry: &Entry, item: &Item) -> Result<Identity, Why> {
     let trigger = entry.trigger();
     if !trigger.enabled {
         return Err(Why::Disabled);
@@ -180,21 +210,26 @@ fn matched(entry: &Entry, item: &Item) -> Result<String, Why> {
     if trigger.filter.as_ref().is_some_and(|filter| !filter.matches(&|path| candidate.get(path))) {
         return Err(Why::FilterFalse);
     }
-    Ok(hex(&trigger.recipe.hash(&candidate)))
+    let plain = hex(&trigger.recipe.hash(&candidate));
+    let unit = entry.business_unit.as_deref();
+    Ok(match trigger.recipe.hash_within(unit, &candidate).zip(entry.business_unit.clone()) {
+        Some((own, unit)) => Identity { hash: hex(&own), before: Some((plain, unit)) },
+        None => Identity { hash: plain, before: None },
+    })
 }
 
-/// The hash of an event for the one trigger of a campaign, or why it is not taken.
-pub(super) fn only_hash(
+/// The identity of an event for the one trigger of a campaign, or why it is not taken.
+pub(super) fn only_identity(
     published: &Published,
     asked: &Asked<'_>,
     units: Option<&[String]>,
     item: &Item,
-) -> Result<String, Why> {
+) -> Result<Identity, Why> {
     let entries = asked.entries(published).into_iter().filter(|entry| may_answer(entry, units));
     let mut why = Why::NoTrigger;
     for entry in entries {
         match matched(&entry, item) {
-            Ok(hash) => return Ok(hash),
+            Ok(identity) => return Ok(identity),
             Err(miss) => why = why.max(miss),
         }
     }
@@ -240,12 +275,16 @@ async fn make(
     // The first of those with one hash counts; in order of the hashes, so that two callers cannot deadlock.
     let mut first: HashMap<&str, usize> = HashMap::with_capacity(wanted.len());
     for (place, one) in wanted.iter().enumerate() {
-        first.entry(one.hash.as_str()).or_insert(place);
+        first.entry(one.hash()).or_insert(place);
     }
     let mut open: Vec<usize> = first.values().copied().collect();
-    open.sort_unstable_by(|a, b| wanted[*a].hash.cmp(&wanted[*b].hash));
+    open.sort_unstable_by(|a, b| wanted[*a].hash().cmp(wanted[*b].hash()));
     let mut holders: HashMap<&str, (String, bool)> = HashMap::with_capacity(open.len());
     let mut works: Vec<NewWork> = Vec::with_capacity(open.len());
+    for (hash, holder) in held_before(tx, wanted, &open).await? {
+        holders.insert(hash, (holder, false));
+    }
+    open.retain(|place| !holders.contains_key(wanted[*place].hash()));
     for _ in 0..TRIES {
         if open.is_empty() {
             break;
@@ -267,19 +306,19 @@ async fn make(
         for row in inserted {
             let Some((place, instance)) = by_id.get(row.public_id.as_str()) else { continue };
             works.extend(first_message(instance));
-            holders.insert(wanted[*place].hash.as_str(), (row.public_id, true));
+            holders.insert(wanted[*place].hash(), (row.public_id, true));
         }
-        open.retain(|place| !holders.contains_key(wanted[*place].hash.as_str()));
+        open.retain(|place| !holders.contains_key(wanted[*place].hash()));
         if open.is_empty() {
             break;
         }
-        let hashes = open.iter().map(|place| wanted[*place].hash.clone()).collect();
+        let hashes = open.iter().map(|place| wanted[*place].hash().to_owned()).collect();
         for holder in survey_instances::by_hashes(&mut tx.conn(), hashes).await? {
             if let Some((hash, _)) = first.get_key_value(holder.unique_hash.as_str()) {
                 holders.insert(hash, (holder.public_id, false));
             }
         }
-        open.retain(|place| !holders.contains_key(wanted[*place].hash.as_str()));
+        open.retain(|place| !holders.contains_key(wanted[*place].hash()));
     }
     if !works.is_empty() {
         ensure_in(tx, now, &works, Cause::Machine).await?;
@@ -288,18 +327,43 @@ async fn make(
         .iter()
         .enumerate()
         .map(|(place, one)| {
-            let (public_id, created) = holders
-                .get(one.hash.as_str())
-                .ok_or(StoreError::Stored("an instance that was just made"))?
-                .clone();
+            let (public_id, created) =
+                holders.get(one.hash()).ok_or(StoreError::Stored("an instance that was just made"))?.clone();
             Ok(Made {
                 survey_id: one.entry.version.survey_id,
                 trigger_id: one.entry.trigger().id.clone(),
                 public_id,
-                created: created && first.get(one.hash.as_str()) == Some(&place),
+                created: created && first.get(one.hash()) == Some(&place),
             })
         })
         .collect()
+}
+
+/// The instances of these events that were stored before units were distinguished, by today's hash.
+async fn held_before<'w>(
+    tx: &mut Tx,
+    wanted: &'w [Wanted<'_>],
+    open: &[usize],
+) -> Result<Vec<(&'w str, String)>, StoreError> {
+    let before: HashMap<(&str, &str), &str> = open
+        .iter()
+        .filter_map(|place| {
+            let (hash, unit) = wanted[*place].identity.before.as_ref()?;
+            Some(((hash.as_str(), unit.as_str()), wanted[*place].hash()))
+        })
+        .collect();
+    if before.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut hashes: Vec<String> = before.keys().map(|(hash, _)| (*hash).to_owned()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let holders = survey_instances::by_hashes(&mut tx.conn(), hashes).await?;
+    let own = holders.into_iter().filter_map(|holder| {
+        let now = before.get(&(holder.unique_hash.as_str(), holder.business_unit.as_deref()?))?;
+        Some((*now, holder.public_id))
+    });
+    Ok(own.collect())
 }
 
 fn instance(
@@ -326,7 +390,7 @@ fn instance(
         recipient_locale: item.locale.clone(),
         next_send_at: first_send(&trigger.schedule, triggered_at),
         reminders_remaining: i64::try_from(trigger.schedule.reminders.len()).unwrap_or(i64::MAX),
-        unique_hash: one.hash.clone(),
+        unique_hash: one.hash().to_owned(),
     }
 }
 

@@ -316,7 +316,7 @@ impl MessagePart {
             Err(_) => return Ok(part),
         };
         let Sample { not, due_at, audience, channel, shown, variables } =
-            sample(&app.engine, &app.reminders, &setting, row).await?;
+            sample(&app.engine, &reach, &app.reminders, &setting, row).await?;
         part.variables = variables;
         let channel = channel.unwrap_or_else(|| "the list's channel".to_owned());
         part.to = match audience {

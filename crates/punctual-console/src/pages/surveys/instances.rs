@@ -140,7 +140,7 @@ async fn show(
     let events = outbox::of_instance(&mut reader.conn(), &visit.viewer.by.reach(), &public_id).await?;
     let deliveries =
         outbox::deliveries(&mut reader.conn(), events.iter().map(|one| one.id).collect()).await?;
-    let acts = audit::of(&mut reader.conn(), "survey-instance", &public_id).await?;
+    let acts = audit::of(&mut reader.conn(), &visit.viewer.by.reach(), "survey-instance", &public_id).await?;
     let next = format!("survey:{public_id}:send:{}", row.sends + 1);
     let planned = work::by_key(&mut reader.conn(), &visit.viewer.by.reach(), &next)
         .await?

@@ -15,7 +15,7 @@ use punctual_store::{
     StoreError, Tx,
     delivery_policy::{
         days::Day,
-        digests::{self, DigestItem},
+        digests::{self, DigestItem, DigestOf},
     },
     notifications::{self, Delivery, NotificationRow},
 };
@@ -48,12 +48,12 @@ impl Engine {
     ) -> Result<(), StoreError> {
         let names = held.iter().filter_map(|one| one.row.template.clone()).collect();
         let mut templates = Templates::load(&mut tx.conn(), names).await?;
-        let mut works: HashMap<&Day, NewWork> = HashMap::new();
+        let mut works: HashMap<DigestOf, NewWork> = HashMap::new();
         let mut items = Vec::new();
         for one in held {
             let text = templates.render(one.row).ok();
             let (subject, body) = text.map_or_else(Default::default, |text| (text.subject, text.body));
-            items.push(DigestItem {
+            let item = DigestItem {
                 person: one.day.person.clone(),
                 local_date: one.day.local_date.clone(),
                 notification_id: one.row.id.to_string(),
@@ -62,11 +62,14 @@ impl Engine {
                 subject,
                 body: body.chars().take(EXCERPT).collect(),
                 work_id: one.row.work_id,
+                business_unit: one.row.business_unit.clone(),
                 held_at: now.as_microsecond(),
-            });
-            if !works.contains_key(one.day) {
+            };
+            let digest = item.digest();
+            items.push(item);
+            if !works.contains_key(&digest) {
                 // A key that is too long has no digest; the message itself says that it was held back.
-                works.extend(work(one, settings).map(|work| (one.day, work)));
+                works.extend(work(one, &digest, settings).map(|work| (digest, work)));
             }
         }
         digests::keep(&mut tx.conn(), now, &items).await?;
@@ -107,16 +110,16 @@ pub(in crate::delivery) async fn digested(
     Ok(reported.collect())
 }
 
-fn work(held: &Held<'_>, settings: &DeliveryPolicy) -> Option<NewWork> {
-    let Day { person, local_date } = held.day;
+fn work(held: &Held<'_>, of: &DigestOf, settings: &DeliveryPolicy) -> Option<NewWork> {
+    let DigestOf { person, local_date, business_unit } = of;
     let date: Date = local_date.parse().ok()?;
     let morning = date.tomorrow().ok()?;
     let due_at = local_time::resolve(morning, settings.digest_at.unwrap_or(AT), &held.zone).at;
     Some(NewWork {
-        key: WorkKey::digest(person, local_date).ok()?,
+        key: WorkKey::digest(person, local_date, business_unit.as_deref()).ok()?,
         kind: KIND,
         trigger: Trigger::At,
-        business_unit: held.row.business_unit.clone(),
+        business_unit: business_unit.clone(),
         source: None,
         setting_id: None,
         due_at,
@@ -125,6 +128,8 @@ fn work(held: &Held<'_>, settings: &DeliveryPolicy) -> Option<NewWork> {
             ("person", person.as_str().into()),
             ("date", local_date.as_str().into()),
         ]),
-        input: serde_json::json!({ "person": person, "localDate": local_date }).to_string(),
+        input:
+            serde_json::json!({ "person": person, "localDate": local_date, "businessUnit": business_unit })
+                .to_string(),
     })
 }
