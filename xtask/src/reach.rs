@@ -63,6 +63,7 @@ const READ_WITHOUT: &[&str] = &[
     "work::counts",
     // That something has changed, and not what.
     "attention::mark",
+    "audit::last_id",
 ];
 
 /// Where the pipeline works over all units: rows that it has claimed, settles, sweeps, purges or plans by itself.

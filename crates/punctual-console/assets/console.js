@@ -421,11 +421,14 @@ document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
     return line;
   });
   const form = loose[0].form;
-  if (!document.querySelector("main .callout[role=alert]")) {
+  const list = Object.assign(document.createElement("ul"), { className: "wrong" });
+  list.append(...lines);
+  const there = document.querySelector("main .callout[role=alert]");
+  if (there) {
+    if (!there.querySelector(".wrong, .items")) there.firstElementChild.append(list);
+  } else {
     const summary = Object.assign(document.createElement("section"), { className: "callout bad" });
     summary.setAttribute("role", "alert");
-    const list = Object.assign(document.createElement("ul"), { className: "wrong" });
-    list.append(...lines);
     const inner = document.createElement("div");
     inner.append(Object.assign(document.createElement("strong"), { textContent: "Nothing was saved" }), list);
     summary.append(inner);

@@ -21,7 +21,7 @@ pub use self::{
     resource::{Done, Listed, Listing, Notice, Once, Refused, Resource, Stored},
     rows::{Act, Rows, put},
 };
-use crate::form::Fields;
+use crate::{form::Fields, words};
 
 /// A form in its parts.
 #[derive(Default)]
@@ -270,19 +270,23 @@ impl Form {
             let inside = || shown.iter().find(|at| is_below(at, &fault.pointer));
             match around.or_else(inside).map(|at| (*at).to_owned()) {
                 Some(at) => {
+                    let said = said(&self.fields(), fault, &at);
                     // The whole request in one field: its parts are named by their place.
                     let place = (at.is_empty() && !fault.pointer.is_empty()).then_some(&fault.pointer);
                     let mut is_first = true;
                     self.each_field(&mut |field| {
                         if field.pointer == at && !field.off && std::mem::take(&mut is_first) {
                             match place {
-                                Some(place) => field.refuse(&format!("{place}: {}", fault.detail)),
-                                None => field.refuse(&in_words(fault, field)),
+                                Some(place) => field.refuse(&format!("{place}: {said}")),
+                                None => field.refuse(&said),
                             }
                         }
                     });
                 }
-                None => self.loose.push(fault.detail.clone()),
+                None => {
+                    let said = said(&self.fields(), fault, "");
+                    self.loose.push(said);
+                }
             }
         }
         let mut is_first = true;
@@ -322,13 +326,26 @@ impl Form {
     }
 }
 
-/// What is wrong, with the name that people see in place of the request's own.
-fn in_words(fault: &FieldError, field: &Field) -> String {
-    let name = fault.pointer.rsplit('/').next().unwrap_or_default();
-    match fault.detail.strip_prefix(&format!("`{name}`")) {
-        Some(rest) if !name.is_empty() && !field.label.is_empty() => format!("{}{rest}", field.label),
-        _ => fault.detail.clone(),
-    }
+/// What is wrong, with the labels that people see in place of the request's own names; it stands at the field of this place.
+fn said(fields: &[&Field], fault: &FieldError, at: &str) -> String {
+    let own = fault.pointer.rsplit('/').next().unwrap_or_default();
+    let shared = |pointer: &str| {
+        let same = pointer.split('/').zip(fault.pointer.split('/')).take_while(|(one, other)| one == other);
+        same.count()
+    };
+    words::spoken(&fault.detail, |name| {
+        let of_name = |field: &&&Field| field.pointer.split('/').any(|part| part == name);
+        let own = fields.iter().find(|field| name == own && field.pointer == at);
+        // Of several fields of a name the nearest is meant: the one of the same entry of a list.
+        let near = || {
+            let found = fields.iter().filter(of_name).filter(|field| !field.off);
+            found.max_by_key(|field| {
+                (shared(&field.pointer), std::cmp::Reverse(field.pointer.matches('/').count()))
+            })
+        };
+        let field = own.or_else(near).filter(|field| !name.is_empty() && !field.label.is_empty());
+        field.map(|field| field.label.clone())
+    })
 }
 
 /// Whether a place is another one or inside of it.

@@ -1,8 +1,9 @@
 //! The figures behind the charts: how notifications ended in each interval of a range, over which channel and why, and how
 //! late.
 //!
-//! Intervals that are over hardly change, so they are kept; only the newest are read each time. Of an interval with
-//! very many endings the latest ones stand for all, and the figures say "about".
+//! Intervals that are over hardly change, so they are kept; only the newest are read each time. What is parked in one leaves it when somebody
+//! retries or discards it: such an interval is read again after every act, so that its figures say what its rows are. Of an interval
+//! with very many endings the latest ones stand for all, and the figures say "about".
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +13,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use punctual_model::NotificationStatus;
 use punctual_store::{
-    StoreError,
+    StoreError, audit,
     notifications::{Ending, count_ended, ended_in},
 };
 
@@ -133,11 +134,24 @@ impl Interval {
     pub fn delivered(&self) -> i64 {
         self.count(|group| group.status == NotificationStatus::Delivered)
     }
+
+    /// Whether an act can take something out of it.
+    fn may_change(&self) -> bool {
+        self.groups.iter().any(|(group, _)| group.status == NotificationStatus::Parked)
+    }
 }
 
-/// Intervals that are over, by length and number, with when they were read.
+/// Intervals that are over, by length and number.
 #[derive(Default)]
-pub struct Kept(Mutex<BTreeMap<(i64, i64), (Timestamp, Interval)>>);
+pub struct Kept(Mutex<BTreeMap<(i64, i64), Read>>);
+
+/// An interval as it was read.
+struct Read {
+    at: Timestamp,
+    /// The newest entry of the audit before it was read.
+    acted: i64,
+    interval: Interval,
+}
 
 /// The intervals of a range up to now, oldest first.
 pub async fn intervals(app: &App, now: Timestamp, range: Range) -> Result<Vec<Interval>, StoreError> {
@@ -145,17 +159,20 @@ pub async fn intervals(app: &App, now: Timestamp, range: Range) -> Result<Vec<In
     let current = now.as_microsecond().div_euclid(length);
     let wall = app.wall.now();
     let first = current - range.intervals() + 1;
+    let mut reader = app.engine.store.read_for_people().await?;
+    let acted = audit::last_id(&mut reader.conn()).await?;
     let kept: BTreeMap<i64, Interval> = {
         let mut kept = app.figures.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(of, number), (read, _)| {
+        kept.retain(|(of, number), read| {
             let lasts = if *of == length && *number > current - LATEST { FRESH_FOR } else { OLD_FRESH_FOR };
-            (*of != length || *number >= first) && wall.duration_since(*read) < lasts
+            (*of != length || *number >= first)
+                && wall.duration_since(read.at) < lasts
+                && (read.acted == acted || !read.interval.may_change())
         });
         let own = kept.range((length, first)..=(length, current));
-        own.map(|((_, number), (_, interval))| (*number, interval.clone())).collect()
+        own.map(|((_, number), read)| (*number, read.interval.clone())).collect()
     };
     let mut found = Vec::with_capacity(usize::try_from(range.intervals()).unwrap_or(0));
-    let mut reader = app.engine.store.read_for_people().await?;
     for number in first..=current {
         if let Some(interval) = kept.get(&number) {
             found.push(interval.clone());
@@ -174,7 +191,7 @@ pub async fn intervals(app: &App, now: Timestamp, range: Range) -> Result<Vec<In
         if number < current {
             let mut kept = app.figures.0.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() < KEPT {
-                kept.insert((length, number), (wall, interval.clone()));
+                kept.insert((length, number), Read { at: wall, acted, interval: interval.clone() });
             }
         }
         found.push(interval);

@@ -23,6 +23,7 @@ use crate::{
     form::{Fields, Sent},
     frame, guard,
     sign_in::with_session,
+    words,
 };
 
 pub fn routes() -> Router<Shared> {
@@ -94,8 +95,8 @@ async fn accept(
         Ok(Some(user)) => user,
         Ok(None) => return shown(&app, &headers, link, None).await,
         Err(CommandError::Invalid(faults)) => {
-            let detail = faults.first().map_or("", |fault| fault.detail.as_str());
-            return shown(&app, &headers, link, Some(detail)).await;
+            let said = faults.first().map(|fault| words::said(&fault.pointer, &fault.detail));
+            return shown(&app, &headers, link, said.as_deref()).await;
         }
         Err(error) => return Err(Refusal::from(error)),
     };

@@ -77,6 +77,45 @@ pub fn reason(code: Option<&str>) -> String {
     code.map_or_else(String::new, |code| sentence_of(code).to_owned())
 }
 
+/// A sentence of the API as people read it: a name of the request, which it marks as code, becomes the label that they see; a value is quoted.
+pub fn spoken(detail: &str, label_of: impl Fn(&str) -> Option<String>) -> String {
+    let parts = detail.split('`').enumerate().map(|(n, part)| match (n % 2 == 1, label_of(part)) {
+        (false, _) => part.to_owned(),
+        (true, Some(label)) => label,
+        (true, None) => in_plain_words(part).unwrap_or_else(|| format!("“{part}”")),
+    });
+    parts.collect()
+}
+
+/// What is wrong at a place of the request, as it is said beside the field.
+pub fn said(pointer: &str, detail: &str) -> String {
+    let own = pointer.rsplit('/').next().unwrap_or_default();
+    spoken(detail, |name| (name == own && !own.is_empty()).then(|| pronoun(detail, name)))
+}
+
+/// `It` at the start of a sentence, `it` inside.
+fn pronoun(detail: &str, name: &str) -> String {
+    let starts = detail.strip_prefix('`').is_some_and(|rest| rest.starts_with(name));
+    if starts { "It" } else { "it" }.to_owned()
+}
+
+/// The words of a name that is written in one: `business unit` for `businessUnit`.
+fn in_plain_words(name: &str) -> Option<String> {
+    let is_name =
+        name.chars().all(char::is_alphanumeric) && name.starts_with(|first: char| first.is_lowercase());
+    if !is_name || !name.contains(char::is_uppercase) {
+        return None;
+    }
+    let mut words = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    Some(words)
+}
+
 /// A number with thin groups of three, and the word in its singular or plural.
 pub fn counted(count: i64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
@@ -107,6 +146,19 @@ mod tests {
         assert_eq!(counted(1, "row", "rows"), "1 row");
         assert_eq!(counted(1_234_567, "row", "rows"), "1,234,567 rows");
         assert_eq!(grouped(-1_000), "−1,000");
+    }
+
+    #[test]
+    fn a_sentence_of_the_api_names_what_people_see() {
+        let label = |name: &str| (name == "name").then(|| "Name".to_owned());
+        assert_eq!(spoken("`name` is missing.", label), "Name is missing.");
+        assert_eq!(
+            spoken("`name` takes `a` or no `businessUnit`.", label),
+            "Name takes “a” or no business unit."
+        );
+        assert_eq!(said("/rules/0/offset", "`offset` is no time."), "It is no time.");
+        assert_eq!(said("/id", "There is no list `nobody`."), "There is no list “nobody”.");
+        assert_eq!(said("", "Nothing is marked."), "Nothing is marked.");
     }
 
     #[test]

@@ -53,6 +53,19 @@ pub fn console_routes() -> BTreeMap<String, BTreeSet<&'static str>> {
 fn of_resource(source: &str) -> Vec<(String, &'static str)> {
     let home = source.split("impl Resource for").nth(1).and_then(|rest| rest.split("const HOME: ").nth(1));
     let Some(home) = home.and_then(|rest| rest.split('"').nth(1)) else { return Vec::new() };
-    let pages = [("new", "get"), ("edit", "get"), ("save", "post"), ("delete", "post")];
-    pages.into_iter().map(|(end, method)| (format!("{home}/{end}"), method)).collect()
+    let own = source
+        .split("impl Resource for")
+        .nth(1)
+        .and_then(|rest| rest.split("\n}").next())
+        .unwrap_or_default();
+    let is_edited = !own.contains("const EDITED: bool = false");
+    let is_removed = own.contains("const REMOVING:");
+    let pages = [
+        ("new", "get", true),
+        ("edit", "get", is_edited),
+        ("save", "post", true),
+        ("delete", "post", is_removed),
+    ];
+    let pages = pages.into_iter().filter(|(.., is_there)| *is_there);
+    pages.map(|(end, method, _)| (format!("{home}/{end}"), method)).collect()
 }

@@ -36,6 +36,7 @@ pub async fn list(
         status: query.status,
         trigger: query.trigger_id,
         customer_ref: query.customer_ref,
+        counted: false,
         before: query.page.cursor,
         limit: i64::from(query.page.limit),
     };

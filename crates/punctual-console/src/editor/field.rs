@@ -254,6 +254,15 @@ impl Field {
         }
     }
 
+    /// What is wrong with it, after its label: ` is missing.` or `: 70,000 is too many.`
+    pub fn fault_after_label(&self) -> String {
+        let fault = self.fault.as_deref().unwrap_or_default();
+        match fault.strip_prefix(self.label.as_str()).filter(|rest| rest.starts_with(' ')) {
+            Some(rest) if !self.label.is_empty() => rest.to_owned(),
+            _ => format!(": {fault}"),
+        }
+    }
+
     pub(super) fn refuse(&mut self, detail: &str) {
         match &mut self.fault {
             Some(fault) => {

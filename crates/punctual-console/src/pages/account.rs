@@ -27,6 +27,7 @@ use crate::{
     frame::{Frame, Visit},
     sign_in::with_session,
     times::When,
+    words,
 };
 
 pub fn routes() -> Router<Shared> {
@@ -151,7 +152,10 @@ async fn change_password(State(app): State<Shared>, headers: HeaderMap, form: Si
         Err(CommandError::Invalid(faults)) => {
             let faults = faults
                 .into_iter()
-                .map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail))
+                .map(|fault| {
+                    let said = words::said(&fault.pointer, &fault.detail);
+                    (fault.pointer.trim_start_matches('/').to_owned(), said)
+                })
                 .collect();
             return shown(&app, &visit, &headers, faults, None).await;
         }

@@ -180,7 +180,7 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Audit => (
             "Audit",
-            "The audit cannot be sealed, or is not as it was written. `punctual audit verify` names the first entry at fault.",
+            "The audit cannot be sealed, or is not as it was written. punctual audit verify names the first entry at fault.",
             Some("/audit"),
         ),
         Kind::Consumer => (

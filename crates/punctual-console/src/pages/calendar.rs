@@ -45,8 +45,11 @@ struct Cell {
 
 struct Day {
     date: String,
+    /// What is sent: what the day counts.
     items: Vec<Listed>,
     more: u64,
+    /// What happens besides, and sends nothing.
+    besides: Vec<Listed>,
 }
 
 struct Listed {
@@ -110,15 +113,19 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &shown).await?;
     drop(reader);
     let chosen = chosen.map(|(day, count, items)| {
-        let more = count.saturating_sub(items.len() as u64);
-        let items = items.into_iter().zip(titles).map(|((zone, item), title)| Listed {
-            due: visit.zone.when(item.due_at, now),
-            note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
-            title,
-            key: item.key,
-            zone,
-        });
-        Day { date: day.to_owned(), items: items.collect(), more }
+        let (mut sent, mut besides) = (Vec::new(), Vec::new());
+        for ((zone, item), title) in items.into_iter().zip(titles) {
+            let listed = Listed {
+                due: visit.zone.when(item.due_at, now),
+                note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
+                title,
+                key: item.key,
+                zone,
+            };
+            if item.kind.is_sent() { sent.push(listed) } else { besides.push(listed) }
+        }
+        let more = count.saturating_sub(sent.len() as u64);
+        Day { date: day.to_owned(), items: sent, more, besides }
     });
     page(&CalendarPage {
         frame: visit.frame(&app, "Calendar", "/calendar").await?,

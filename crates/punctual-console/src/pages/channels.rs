@@ -234,7 +234,7 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
     let kind = channel.split(':').next().unwrap_or_default();
     let result = match (channel.parse::<ChannelKey>(), address::fault(Some(kind), &to, String::new)) {
         (Err(_), _) => tried(refused, "There is no such channel.".to_owned()),
-        (Ok(_), Some(fault)) => tried(refused, fault.detail),
+        (Ok(_), Some(fault)) => tried(refused, words::said("", &fault.detail)),
         (Ok(key), None) => {
             let id = app.engine.random.uuid();
             let to = address::normal(Some(kind), &to);

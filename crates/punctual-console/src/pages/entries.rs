@@ -7,7 +7,7 @@ use punctual_engine::CommandError;
 use punctual_wire::{FieldError, Problem};
 use serde_json::{Map, Value};
 
-use crate::{answer::Refusal, form::Fields};
+use crate::{answer::Refusal, form::Fields, words};
 
 /// What is in the fields, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,7 +83,7 @@ pub fn holding(texts: &[(&'static str, &'static str)], pointer: &str) -> Option<
 pub fn by_field(faults: &[FieldError], field_of: impl Fn(&str) -> String) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for fault in faults {
-        found.entry(field_of(&fault.pointer)).or_insert_with(|| fault.detail.clone());
+        found.entry(field_of(&fault.pointer)).or_insert_with(|| words::said(&fault.pointer, &fault.detail));
     }
     found
 }

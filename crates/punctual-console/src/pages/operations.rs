@@ -345,9 +345,10 @@ fn by_field(faults: Vec<FieldError>) -> BTreeMap<String, String> {
         let mut parts = fault.pointer.split('/').skip(1);
         let field = parts.next().unwrap_or_default().to_owned();
         let line = parts.next().and_then(|part| part.parse::<usize>().ok()).filter(|_| field == "rules");
+        let said = words::said(&fault.pointer, &fault.detail);
         let says = match line {
-            Some(line) => format!("Line {}: {}", line + 1, fault.detail),
-            None => fault.detail,
+            Some(line) => format!("Line {}: {said}", line + 1),
+            None => said,
         };
         found.entry(field).or_insert(says);
     }

@@ -3,6 +3,7 @@
 mod act;
 mod file;
 mod filter;
+mod message;
 
 pub(super) use act::done;
 pub(crate) use filter::STATES;
@@ -31,6 +32,7 @@ use self::filter::Filter;
 use crate::{
     App, Shared,
     answer::{Page, page, see_other},
+    editor::routes as pages,
     form::Fields,
     frame::{Frame, Visit},
     links,
@@ -49,12 +51,14 @@ pub fn routes() -> Router<Shared> {
         .route("/outbox.csv", get(file::csv))
         .route("/outbox/confirm", post(act::confirm))
         .route("/outbox/act", post(act::act))
+        .merge(pages::<message::Messages>())
 }
 
 #[derive(Template)]
 #[template(path = "outbox.html")]
 struct Outbox {
     frame: Frame,
+    may_author: bool,
     sentence: String,
     tiles: Vec<Tile>,
     filter: Filter,
@@ -160,6 +164,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
+        may_author: visit.viewer.may_author(),
         sentence,
         tiles: shown,
         same: found.top.map_or(String::new(), |top| filter.at(top)),

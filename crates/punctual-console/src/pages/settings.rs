@@ -124,7 +124,10 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 }
 
 /// The business units that the viewer may choose from.
-async fn offered_units(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
+pub(in crate::pages) async fn offered_units(
+    app: &App,
+    visit: &Visit,
+) -> Result<Vec<(String, String)>, StoreError> {
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = business_units::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())

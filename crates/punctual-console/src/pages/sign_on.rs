@@ -22,6 +22,7 @@ use crate::{
     answer::{Page, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    words,
 };
 
 const HERE: &str = "/settings/sign-on";
@@ -81,13 +82,13 @@ struct Row {
 
 fn read(fields: &Fields) -> NewSignOn {
     let text = |name: &str| fields.text(name).trim().to_owned();
-    let words = |text: &str| -> Vec<String> {
+    let parts = |text: &str| -> Vec<String> {
         text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     // One more than may be, so that too many are refused and not dropped.
     let mappings = (0..=MAPPINGS_MAX + SPARE).filter_map(|at| {
         let group = text(&format!("group-{at}"));
-        let units = words(fields.text(&format!("units-{at}")));
+        let units = parts(fields.text(&format!("units-{at}")));
         (!group.is_empty() || !units.is_empty()).then(|| MappingSettings {
             group,
             role: text(&format!("role-{at}")),
@@ -99,7 +100,7 @@ fn read(fields: &Fields) -> NewSignOn {
         issuer: text("issuer"),
         client_id: text("clientId"),
         client_secret: None,
-        scopes: words(fields.text("scopes")),
+        scopes: parts(fields.text("scopes")),
         groups_claim: text("groupsClaim"),
         mappings: mappings.collect(),
     };
@@ -225,7 +226,10 @@ fn by_field(error: CommandError) -> Result<BTreeMap<String, String>, CommandErro
     match error {
         CommandError::Invalid(faults) => Ok(faults
             .into_iter()
-            .map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail))
+            .map(|fault| {
+                let said = words::said(&fault.pointer, &fault.detail);
+                (fault.pointer.trim_start_matches('/').to_owned(), said)
+            })
             .collect()),
         other => Err(other),
     }

@@ -20,7 +20,7 @@ use crate::{
     frame::{Frame, Visit},
     links,
     times::When,
-    words::{Pill, counted, grouped},
+    words::{self, Pill, counted, grouped},
 };
 
 const ROWS: i64 = 50;
@@ -176,7 +176,7 @@ async fn add(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let (channel_type, address) = match read_key(fields.text("channelType"), fields.text("address")) {
         Ok(key) => key,
-        Err(fault) => return shown(&app, &visit, &fields, Some(fault.detail)).await,
+        Err(fault) => return shown(&app, &visit, &fields, Some(words::said("", &fault.detail))).await,
     };
     let row = SuppressionRow {
         channel_type,

@@ -1,5 +1,9 @@
 //! Due work: what comes next, what is held, what failed, and everything.
 
+mod schedule;
+
+pub use self::schedule::out_of_window;
+
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
@@ -10,6 +14,7 @@ use punctual_store::work::{self, ListedWork, WorkList};
 use crate::{
     Shared,
     answer::{Page, page},
+    editor::routes as pages,
     form::Fields,
     frame::{Frame, Visit},
     links,
@@ -22,13 +27,14 @@ const ROWS: usize = 50;
 const COUNTED_AT_MOST: i64 = 10_000;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/work", get(show))
+    Router::new().route("/work", get(show)).merge(pages::<schedule::Schedules>())
 }
 
 #[derive(Template)]
 #[template(path = "work.html")]
 struct WorkPage {
     frame: Frame,
+    may_author: bool,
     sentence: String,
     tabs: Vec<Tab>,
     list: &'static str,
@@ -110,6 +116,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     });
     page(&WorkPage {
         frame: visit.frame(&app, "Due work", "/work").await?,
+        may_author: visit.viewer.may_author(),
         sentence,
         tabs: LISTS
             .iter()

@@ -29,7 +29,7 @@ async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: TestBed) 
     );
     assert_eq!(bed.sent_to(), ["you@example.org"]);
     for (channel, address, told) in [
-        ("email:default", "you", "no `@`"),
+        ("email:default", "you", "no “@”"),
         ("email:none", "you@example.org", "There is no such channel."),
         ("nonsense", "you@example.org", "There is no such channel."),
         ("sms:x", "030", "no valid phone number"),

@@ -52,3 +52,26 @@ fn every_page_is_light() {
         assert!(plain.headers.get("content-encoding").is_none() && plain.text.contains("Outbox"));
     });
 }
+
+#[test]
+fn nothing_is_typed_in_a_terminal_on_an_empty_installation() {
+    on_sqlite(async |bed| {
+        let bed = with_adapters(&bed);
+        let client = Client::admin(&bed).await;
+        let routes = routes();
+        let mut seen = 0;
+        for route in routes.iter().filter(|route| !route.contains('{') && !is_for_strangers(route)) {
+            // Without what their addresses name, some are not there.
+            let reply = client.get(route).await;
+            if reply.status != 200 {
+                continue;
+            }
+            seen += 1;
+            // The state of sources comes from programs.
+            let by_programs = *route == "/sources";
+            assert!(by_programs || !reply.text.contains("curl"), "{route}: {}", reply.text);
+            assert!(by_programs || !reply.text.contains("/api/v1"), "{route}: {}", reply.text);
+        }
+        assert!(seen > 40, "{seen}");
+    });
+}

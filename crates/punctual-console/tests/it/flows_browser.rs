@@ -1,12 +1,20 @@
-//! A user is invited with a role for one business unit, by clicks and keys alone.
+//! What operators come for, by clicks and keys alone: a user is invited with a role for one business unit, a missing list is made and its messages are
+//! retried, a person is found and everything to them is explained.
 //!
 //! On SQLite alone: the browser sees no database.
 
+use punctual_engine::Actor;
+use punctual_model::{SuppressionReason, delivery_policy::Preference};
+use punctual_store::suppressions::SuppressionRow;
 use serde_json::json;
 
 use crate::{
     browser::{Stage, on_sqlite},
-    settings_browser::{fill, follow},
+    client::Client,
+    editors_browser::forgive_refusals,
+    operations::{event, put},
+    people::ANN,
+    settings_browser::{fill, follow, notice},
 };
 
 #[test]
@@ -57,6 +65,123 @@ fn a_user_is_invited_for_one_unit_in_a_browser() {
         stage.browser.told.retain(|message| {
             !message["params"]["entry"]["text"].as_str().unwrap_or_default().contains("status of 422")
         });
+        stage.finish();
+    });
+}
+
+#[test]
+fn a_missing_list_is_made_and_its_messages_are_retried_in_a_browser() {
+    on_sqlite(async |bed| {
+        for (list, subject) in [
+            ("cold-chain", "Freezer 3 is warm"),
+            ("cold-chain", "Freezer 4 is warm"),
+            ("night", "Call the plant"),
+        ] {
+            let mut new = bed.message_to_list(list);
+            new.subject = subject.into();
+            bed.accept_one(new).await;
+        }
+        bed.tick().await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        follow(&mut stage, "Attention").await;
+        let causes = stage.texts(".causes .item-title").await;
+        assert_eq!(causes, ["No list cold-chain: 2 messages.", "No list night: 1 message."]);
+        // The figure opens its rows, and the repair leads back to them.
+        stage.browser.follow(".causes a[data-figure]").await;
+        assert_eq!(stage.texts("td.subject a").await, ["Freezer 4 is warm", "Freezer 3 is warm"]);
+        follow(&mut stage, "Attention").await;
+        follow(&mut stage, "Create list cold-chain").await;
+        // A wrong address is named at its field, and what was typed stays.
+        stage.browser.eval("document.querySelector('[name=channel]').value = 'email:default'").await;
+        fill(&mut stage, "targets", "ann@example.org\nnobody").await;
+        follow(&mut stage, "Create list").await;
+        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("targets"));
+        assert_eq!(
+            stage.browser.eval("document.activeElement.value").await,
+            json!("ann@example.org\nnobody")
+        );
+        fill(&mut stage, "targets", "ann@example.org").await;
+        follow(&mut stage, "Create list").await;
+        let causes = stage.texts(".causes .item-title").await;
+        assert_eq!(causes[0], "List cold-chain was missing and exists now: 2 messages.");
+        stage.browser.picture("attention-repaired-1280-light").await;
+        // The plan names what the button will do.
+        follow(&mut stage, "Retry 2 messages…").await;
+        assert_eq!(stage.texts("h1").await, ["Retry 2 messages?"]);
+        assert_eq!(stage.texts(".items .item-title").await, ["Freezer 4 is warm", "Freezer 3 is warm"]);
+        follow(&mut stage, "Retry 2 messages").await;
+        assert_eq!(notice(&mut stage).await, "Retrying 2 messages.");
+        assert_eq!(stage.texts(".causes .item-title").await, ["No list night: 1 message."]);
+        bed.tick().await;
+        assert_eq!(bed.sent_to(), ["ann@example.org", "ann@example.org"]);
+        forgive_refusals(&mut stage);
+        stage.finish();
+    });
+}
+
+#[test]
+fn a_person_is_found_and_everything_to_them_is_explained_in_a_browser() {
+    on_sqlite(async |bed| {
+        let client = Client::admin(&bed).await;
+        client.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
+        put(&bed, event(&bed, "Rehearsal", "2026-06-14T06:00:00Z", 2)).await;
+        let mut arrived = bed.message("ann@example.org");
+        arrived.subject = "Your certificate expires".into();
+        bed.accept_one(arrived).await;
+        let mut lost = bed.message_over("no:such", &["ann@example.org"]);
+        lost.subject = "Freezer 3 is warm".into();
+        bed.accept_one(lost).await;
+        bed.tick().await;
+        let by = Actor::named("test");
+        let block = SuppressionRow {
+            channel_type: "sms".into(),
+            address: "+49301234567".into(),
+            reason: SuppressionReason::Complaint.as_str().into(),
+            source: "key:test".into(),
+            detail: Some("Asked by phone".into()),
+            since: bed.now().as_microsecond(),
+            expires_at: None,
+        };
+        bed.engine.suppress(&by, &block).await.unwrap();
+        let wants: Preference =
+            serde_json::from_value(json!({ "quietHours": { "from": "22:00", "to": "07:00" },
+            "topics": { "offers": { "subscribed": false } }, "addresses": { "email": "ann@example.org" } }))
+            .unwrap();
+        bed.engine.change_preference(&by, "ann", |kept| *kept = wants).await.unwrap();
+
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        // Found by a part of the name as well as by the address.
+        stage.browser.click("#find").await;
+        stage.browser.write("ann@example.org").await;
+        stage.browser.enter().await;
+        assert!(stage.texts("section[aria-label=People] .item-title").await.contains(&"Ann".to_owned()));
+        follow(&mut stage, "Everything to ann@example.org").await;
+        assert_eq!(stage.texts("h1").await, ["ann@example.org"]);
+        let told = stage.texts("main").await.join(" ");
+        for part in ["2 messages; has said what it wants.", "offers", "22:00–07:00", "Rehearsal"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(stage.texts("td.subject a").await, ["Freezer 3 is warm", "Your certificate expires"]);
+        assert_eq!(stage.texts("td.state .pill").await, ["parked", "delivered"]);
+        stage.browser.picture("recipient-1280-light").await;
+        // Why one did not arrive, and what to do about it.
+        follow(&mut stage, "Freezer 3 is warm").await;
+        let why = stage.texts("main").await.join(" ");
+        assert!(
+            why.contains("The channel does not exist") && stage.texts("h1 .pill").await == ["parked"],
+            "{why}"
+        );
+        stage.browser.eval("history.back()").await;
+        stage.browser.until("document.querySelector('h1').textContent === 'ann@example.org'").await;
+        // The other address of the same person says why it gets nothing.
+        follow(&mut stage, "Ann").await;
+        stage.browser.until("location.pathname === '/operations/people/ann'").await;
+        stage.open("/recipients?address=%2B49301234567").await;
+        let told = stage.texts("main").await.join(" ");
+        assert!(told.contains("gets no sms because") && told.contains("Asked by phone"), "{told}");
+        bed.leaves_open("a message is parked and an event is planned");
         stage.finish();
     });
 }

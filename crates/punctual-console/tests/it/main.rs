@@ -3,6 +3,7 @@
 mod act;
 mod audit;
 mod browser;
+mod by_hand;
 mod calendars;
 mod charts;
 mod chromium;

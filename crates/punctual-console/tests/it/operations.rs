@@ -245,7 +245,7 @@ async fn a_form_with_faults_comes_back_with_what_was_entered(bed: TestBed) {
     ];
     let reply = client.act("/operations/save", &fields).await;
     assert_eq!(reply.status, 422);
-    assert!(reply.text.contains("Ends (UTC) is before `startDate`"), "{}", reply.text);
+    assert!(reply.text.contains("Ends (UTC) is before Starts (UTC)"), "{}", reply.text);
     assert!(reply.text.contains("value=\"&#60;b&#62;Plan&#60;/b&#62;\""), "{}", reply.text);
     let fields = [("/type", "task"), ("/title", ""), ("/days", "no"), ("/startDate/at", "soon")];
     let reply = client.act("/operations/save", &fields).await;
@@ -282,7 +282,7 @@ async fn a_form_with_faults_comes_back_with_what_was_entered(bed: TestBed) {
         _ => (name, value),
     });
     let reply = client.act("/operations/save", &wrong).await;
-    assert!(reply.status == 422 && reply.text.contains("`soon` is no offset"), "{}", reply.text);
+    assert!(reply.status == 422 && reply.text.contains("“soon” is no offset"), "{}", reply.text);
     assert!(!client.page("/operations?view=list&on=2026-05-14").await.contains(">Plan<"));
 }
 
@@ -414,7 +414,7 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         stage.browser.until("[...document.querySelector('[name=\"/creator\"]').list.options].some((one) => one.value === 'ann')").await;
         fill(&mut stage, "/creator", "ann").await;
         stage.browser.follow("#edit .form-acts .primary").await;
-        assert!(stage.texts(".entry-field .fault").await[0].contains("is before `startDate`"));
+        assert!(stage.texts(".entry-field .fault").await[0].contains("is before Starts ("));
         assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/endDate/at"));
         assert_eq!(
             stage.browser.eval("document.querySelector('[name=\"/title\"]').value").await,

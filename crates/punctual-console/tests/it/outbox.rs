@@ -41,7 +41,7 @@ async fn three(bed: &TestBed) -> [String; 3] {
 
 async fn an_empty_outbox_teaches(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    assert!(client.page("/outbox").await.contains("POST") || client.page("/outbox").await.contains("curl"));
+    assert!(client.page("/outbox").await.contains("href=\"/outbox/new\">write one"));
     assert!(client.page("/outbox?status=parked").await.contains("Nothing matches"));
     assert!(client.page("/attention").await.contains("All clear"));
     assert!(client.page("/work").await.contains("Nothing is planned"));

@@ -130,7 +130,7 @@ async fn an_organisation_gives_its_events_their_messages(bed: TestBed) {
     let mut wrong = with(&fields, &[("known", "choir")]);
     wrong.extend(line("soon", "start", "email"));
     let reply = client.act("/operations/organisations/save", &wrong).await;
-    assert!(reply.text.contains("Line 3: `soon` is no offset"), "{}", reply.text);
+    assert!(reply.text.contains("Line 3: “soon” is no offset"), "{}", reply.text);
     let ordinary = with(&fields, &[("known", "choir"), ("messages", "ordinary")]);
     client
         .act("/operations/organisations/save", &ordinary)

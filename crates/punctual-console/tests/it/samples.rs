@@ -226,8 +226,8 @@ pub fn is_page(route: &str) -> bool {
         "/s/{publicId}/colours.css" => true,
         // What leads to the provider of a single sign-on.
         "/sign-in/with" | "/sign-in/answer" | "/sign-in/leave" => true,
-        // There is one policy, and a key is never changed.
-        "/settings/policy/new" | "/settings/keys/edit" => true,
+        // There is one policy.
+        "/settings/policy/new" => true,
         _ => route.starts_with("/assets/") || route.ends_with(".csv") || route.ends_with(".xlsx"),
     };
     !is_other

@@ -81,10 +81,10 @@ async fn what_is_wrong_stands_at_its_field_and_nothing_is_kept(bed: TestBed) {
     for (field, value, says) in [
         ("issuer", "id.example.org", "The issuer is an address"),
         ("issuer", "http://10.0.0.1:99", "class=\"fault\""),
-        ("clientId", "", "`clientId` is missing"),
+        ("clientId", "", "It is missing"),
         ("clientSecret", "hunter2-in-clear", "Say where the secret is"),
         ("clientSecret", "env:NOT_THERE", "There is nothing there."),
-        ("units-0", "fr", "There is no business unit `fr`."),
+        ("units-0", "fr", "There is no business unit “fr”."),
         ("role-0", "root", "A role is one of"),
     ] {
         let reply = stage.client.act("/settings/sign-on/save", &with(fields(&issuer), field, value)).await;

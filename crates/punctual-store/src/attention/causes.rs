@@ -43,7 +43,8 @@ pub struct CauseCount {
 // One that is made from a template has no subject of its own.
 const PARKED_ROW: &str = "SELECT seq, id, kind, COALESCE(NULLIF(subject, ''), template, '') AS title,
          COALESCE(reason_code, '') AS reason, ";
-const ABOUT: &str = "CASE WHEN reason_code = 'list-unknown' THEN COALESCE(list_name, '')
+/// What a parked notification's cause is about; lists that open a cause go by it too.
+pub(crate) const ABOUT: &str = "CASE WHEN reason_code = 'list-unknown' THEN COALESCE(list_name, '')
          WHEN reason_code LIKE 'template-%' THEN COALESCE(template, '') ELSE channel END";
 const PARKED_END: &str = " AS about, last_error AS answer, COALESCE(finished_at, created_at) AS since
      FROM notifications {sqlite INDEXED BY notifications_parked} WHERE status = 'parked' ";

@@ -8,7 +8,10 @@ use punctual_boxed::{Record, boxed};
 use punctual_model::{ChannelKey, NotificationId, NotificationStatus, Reach};
 
 use super::{Stuck, query::contains_pattern};
-use crate::db::{Arg, Conn, Result, Sql, args, sql};
+use crate::{
+    attention::causes::ABOUT,
+    db::{Arg, Conn, Result, Sql, args, sql},
+};
 
 /// A row of a list: what is shown there, and no content.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -68,6 +71,8 @@ pub struct Browse {
     pub channel: Option<String>,
     /// Its reason code, or [`NO_REASON`].
     pub cause: Option<String>,
+    /// The list, template or channel that its cause is about, as Attention groups by it.
+    pub about: Option<String>,
     /// Only what was withdrawn or discarded, in place of a status.
     pub set_aside: bool,
     /// Only what is still to be sent, in whichever state.
@@ -106,7 +111,7 @@ pub enum Next {
     Further(Place),
 }
 
-// What every page is limited to, after the walk.
+// What every page is limited to, after the walk; what its cause is about and a bracket follow.
 const FILTER: &str = concat!(
     " AND kind <> 'event'
       AND ($5 IS NULL OR status = $5 OR ($5 = 'set-aside' AND status IN ('withdrawn', 'discarded')))
@@ -127,7 +132,8 @@ const FILTER: &str = concat!(
           OR id = {folded $16}
           OR EXISTS (SELECT 1 FROM attempts AS a
                      WHERE a.notification_seq = notifications.seq AND a.target IN ($16, {folded $16})))
-      AND {reach $13 business_unit}"
+      AND {reach $13 business_unit}
+      AND ($19 IS NULL OR $19 = "
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
 // same.
@@ -136,8 +142,8 @@ const BY_SEQ: &str =
 
 const BY_ARRIVAL: Sql = sql!(
     "notifications.browse", as ListedNotification,
-    "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", BY_SEQ, FILTER,
-    " ORDER BY seq DESC LIMIT $14",
+    "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", BY_SEQ, FILTER, ABOUT,
+    ") ORDER BY seq DESC LIMIT $14",
 );
 // Pairs and not `=` on PostgreSQL: where it believes that a site has many rows it takes the order of arrival for as good as the
 // index by site, and would walk the table for one that has few or none.
@@ -146,31 +152,31 @@ const BY_SITE: Sql = sql!(
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site}
      WHERE {sqlite source_site = $7}
            {postgres source_site IS NOT NULL AND (source_site, seq) < ($7, $2) AND (source_site, seq) > ($7, $4)}",
-    BY_SEQ, FILTER, " ORDER BY {postgres source_site DESC, }seq DESC LIMIT $14",
+    BY_SEQ, FILTER, ABOUT, ") ORDER BY {postgres source_site DESC, }seq DESC LIMIT $14",
 );
 const PARKED: Sql = sql!(
     "notifications.browse_parked", as ListedNotification,
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_parked} WHERE status = 'parked'",
-    BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+    BY_SEQ, FILTER, ABOUT, ") ORDER BY seq DESC LIMIT $14",
 );
 // The condition of the index notifications_set_aside.
 const IS_SET_ASIDE: &str = "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded')";
 const SET_ASIDE: Sql = sql!(
     "notifications.browse_set_aside", as ListedNotification,
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_set_aside} WHERE ", IS_SET_ASIDE,
-    " AND status = $5", BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+    " AND status = $5", BY_SEQ, FILTER, ABOUT, ") ORDER BY seq DESC LIMIT $14",
 );
 const LIVE: Sql = sql!(
     "notifications.browse_live", as ListedNotification,
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_live}
      WHERE status IN ('pending', 'retrying') AND (created_at, seq) < ($1, $2) AND (created_at, seq) > ($3, $4)",
-    FILTER, " ORDER BY created_at DESC, seq DESC LIMIT $14",
+    FILTER, ABOUT, ") ORDER BY created_at DESC, seq DESC LIMIT $14",
 );
 const ENDED: Sql = sql!(
     "notifications.browse_ended", as ListedNotification,
     "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_finished}
      WHERE finished_at IS NOT NULL AND (finished_at, seq) < ($1, $2) AND (finished_at, seq) > ($3, $4)",
-    FILTER, " ORDER BY finished_at DESC, seq DESC LIMIT $14",
+    FILTER, ABOUT, ") ORDER BY finished_at DESC, seq DESC LIMIT $14",
 );
 
 // The row that lies just beyond what one page may look at, along each index.
@@ -297,6 +303,7 @@ pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Resu
         b.q.map(|word| word.trim().to_owned()),
         b.channel,
         b.cause,
+        b.about,
     ];
     let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;
     let more = rows.len() > browse.limit;

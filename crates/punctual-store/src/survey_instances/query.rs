@@ -17,6 +17,8 @@ pub struct InstanceFilter {
     pub status: Option<String>,
     pub trigger: Option<String>,
     pub customer_ref: Option<String>,
+    /// Also those that were taken back after they were answered, as results count them.
+    pub counted: bool,
     pub before: Option<i64>,
     pub limit: i64,
 }
@@ -27,7 +29,10 @@ const LIST: Sql = sql!(
     "survey_instances.list", as InstanceRow,
     "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
      WHERE {sqlite i.survey_id = $1 AND i.id < $5 AND i.id > $8}
-           {postgres (i.survey_id, i.id) < ($1, $5) AND (i.survey_id, i.id) > ($1, $8)} AND NOT i.deleted
+           {postgres (i.survey_id, i.id) < ($1, $5) AND (i.survey_id, i.id) > ($1, $8)}
+       AND (NOT i.deleted OR ($9 AND ",
+    IS_COUNTED,
+    "))
        AND ($2 IS NULL OR i.status = $2)
        AND ($3 IS NULL OR i.trigger_id = $3)
        AND ($4 IS NULL OR i.customer_ref = $4)
@@ -76,7 +81,8 @@ pub async fn page(
         before,
         with_surplus(f.limit),
         reach,
-        horizon.unwrap_or(i64::MIN)
+        horizon.unwrap_or(i64::MIN),
+        f.counted
     ];
     let rows = conn.fetch_all(&LIST, bound).await?;
     Ok(Stretch::cut(rows, f.limit, |row: &InstanceRow| row.id, horizon.map(|id| id.saturating_add(1))))

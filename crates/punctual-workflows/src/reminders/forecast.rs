@@ -125,7 +125,8 @@ impl Entry {
         }
     }
 
-    fn is_sent(self) -> bool {
+    /// Whether a message leaves: what a day counts.
+    pub fn is_sent(self) -> bool {
         matches!(self, Self::Message | Self::Run)
     }
 

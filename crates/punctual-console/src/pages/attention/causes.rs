@@ -9,6 +9,7 @@ use punctual_model::reason::sentence_of;
 use punctual_store::{
     attention::causes::{Cause, CauseCount},
     lists,
+    notifications::NO_REASON,
 };
 use punctual_wire::Problem;
 
@@ -37,6 +38,7 @@ pub fn routes() -> Router<Shared> {
 pub struct Group {
     pub cause: Cause,
     pub sentence: String,
+    pub count: i64,
     /// `6 messages`.
     pub messages: String,
     pub rows: String,
@@ -79,6 +81,7 @@ fn group(visit: &Visit, one: CauseCount, made: &dyn Fn(&str) -> bool) -> Group {
     Group {
         sentence: said(&one, is_repaired),
         messages: counted(one.count, "message", "messages"),
+        count: one.count,
         rows: rows_of(&one),
         repair,
         is_repaired,
@@ -99,19 +102,11 @@ fn said(one: &CauseCount, is_repaired: bool) -> String {
     }
 }
 
-/// The rows in the outbox: by the cause, and by the list or channel that it is about.
+/// The rows in the outbox: by the cause and by what it is about, as they were counted.
 fn rows_of(one: &CauseCount) -> String {
-    let (list, channel) = match one.reason.as_str() {
-        "list-unknown" => (one.about.as_str(), ""),
-        // What is wrong with a template is in the cause alone.
-        reason if reason.starts_with("template-") => ("", ""),
-        _ => ("", one.about.as_str()),
-    };
-    let cause = one.reason.as_str();
-    format!(
-        "/outbox{}",
-        links::query([("status", "parked"), ("cause", cause), ("list", list), ("channel", channel)])
-    )
+    let cause = if one.reason.is_empty() { NO_REASON } else { one.reason.as_str() };
+    let pairs = [("status", "parked"), ("cause", cause), ("about", one.about.as_str())];
+    format!("/outbox{}", links::query(pairs))
 }
 
 fn cause_in(fields: &crate::form::Fields) -> Cause {

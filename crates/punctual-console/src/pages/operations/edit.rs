@@ -432,8 +432,11 @@ impl MessagesPart {
         let (new, rules) = match read(draft) {
             Ok(read) => read,
             Err(faults) => {
-                let first = faults.first().map(|fault| fault.detail.replace('`', "")).unwrap_or_default();
-                part.nothing = format!("The messages stand here once the form is complete. {first}");
+                // What is still to be filled in is said when somebody sends the form.
+                let wrong = faults.iter().find(|fault| fault.code != Code::MissingField);
+                let wrong =
+                    wrong.map(|fault| crate::words::said(&fault.pointer, &fault.detail)).unwrap_or_default();
+                part.nothing = format!("The messages stand here once the form is complete. {wrong}");
                 return Ok(part);
             }
         };

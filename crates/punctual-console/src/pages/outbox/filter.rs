@@ -37,6 +37,8 @@ pub struct Filter {
     pub channel: String,
     /// A reason code.
     pub cause: String,
+    /// The list, template or channel that the cause is about.
+    pub about: String,
     pub from: String,
     pub to: String,
     /// Exact instants, as the bars of charts have them.
@@ -92,6 +94,7 @@ impl Filter {
             list: text("list"),
             channel: text("channel"),
             cause: text("cause"),
+            about: text("about"),
             created: Span::read(fields, "createdFrom", "createdTo"),
             ended: Span::read(fields, "endedFrom", "endedTo"),
             q: text("q"),
@@ -113,8 +116,9 @@ impl Filter {
 
     /// Whether anything beside the state and the keyword is limited: then the rest of the form is open.
     pub fn is_detailed(&self) -> bool {
-        let texts = [&self.kind, &self.site, &self.list, &self.channel, &self.cause, &self.from, &self.to];
-        self.created.is_any() || self.ended.is_any() || texts.iter().any(|text| !text.is_empty())
+        let texts = [&self.kind, &self.site, &self.list, &self.channel, &self.cause, &self.about];
+        let mut texts = texts.into_iter().chain([&self.from, &self.to]);
+        self.created.is_any() || self.ended.is_any() || texts.any(|text| !text.is_empty())
     }
 
     /// What the form carries along beside its fields.
@@ -147,6 +151,7 @@ impl Filter {
             set_aside: self.status == SET_ASIDE,
             channel: given(&self.channel),
             cause: given(&self.cause),
+            about: given(&self.about),
             ended_from: self.ended.from.map(Timestamp::as_microsecond),
             ended_to: self.ended.to.map(Timestamp::as_microsecond),
             kind: given(&self.kind),
@@ -196,6 +201,7 @@ impl Filter {
             ("list", &self.list),
             ("channel", &self.channel),
             ("cause", &self.cause),
+            ("about", &self.about),
             ("from", &self.from),
             ("to", &self.to),
             ("q", &self.q),

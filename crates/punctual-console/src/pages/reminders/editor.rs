@@ -14,7 +14,7 @@ use punctual_store::{
     reminders::settings::{self, SettingRow},
     sources, templates,
 };
-use punctual_wire::Problem;
+use punctual_wire::{Code, Problem};
 use punctual_workflows::reminders::{
     commands::{self, Draft},
     evaluate::Plan,
@@ -309,8 +309,10 @@ impl MessagePart {
         let setting = match read(app, visit, Seen::Anything, draft).await {
             Ok(draft) => draft.setting,
             Err(Refused::Faults(faults)) => {
-                let first = faults.first().map(|fault| fault.detail.clone()).unwrap_or_default();
-                part.nothing = format!("The message stands here once the form is complete. {first}");
+                // What is still to be filled in is said when somebody sends the form.
+                let wrong = faults.iter().find(|fault| fault.code != Code::MissingField);
+                let wrong = wrong.map(|fault| words::said(&fault.pointer, &fault.detail)).unwrap_or_default();
+                part.nothing = format!("The message stands here once the form is complete. {wrong}");
                 return Ok(part);
             }
             Err(_) => return Ok(part),

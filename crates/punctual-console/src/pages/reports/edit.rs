@@ -30,6 +30,7 @@ use crate::{
     form::{Fields, Signed},
     frame::{Frame, Visit},
     pages::entries,
+    words,
 };
 
 /// A definition with a long query, every byte of it escaped.
@@ -378,7 +379,10 @@ async fn preview(State(app): State<Shared>, form: Signed) -> Result<Response, Re
             }
         }
         Err(faults) => said(
-            &faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>(),
+            &faults
+                .iter()
+                .map(|fault| format!("{}: {}", fault.pointer, words::said("", &fault.detail)))
+                .collect::<Vec<_>>(),
         ),
     };
     // What a mail may do in a mail program, and less: nothing is loaded, nothing runs, nothing is sent.

@@ -130,7 +130,7 @@ async fn lines(
     survey: &SurveyRow,
     entered: &Entered,
 ) -> Result<Result<Vec<Line>, (&'static str, String)>, Refusal> {
-    let at = |field: &'static str| move |fault: CampaignFault| (field, fault.to_string());
+    let at = |field: &'static str| move |fault: CampaignFault| (field, words::said("", &fault.to_string()));
     Ok(match entered.to.as_str() {
         "list" if entered.list.is_empty() => Err(("list", "Choose a list.".to_owned())),
         "list" => campaign::of_list(&app.engine, &app.surveys, survey, &entered.trigger, &entered.list)
@@ -139,7 +139,7 @@ async fn lines(
         "rows" => campaign::read(&entered.rows).map_err(at("rows")),
         "address" => campaign::read(&entered.address).map_err(at("address")).and_then(|lines| {
             match lines.first().map(|line| &line.item) {
-                Some(Err(why)) => Err(("address", why.clone())),
+                Some(Err(why)) => Err(("address", words::said("", why))),
                 _ => Ok(lines),
             }
         }),

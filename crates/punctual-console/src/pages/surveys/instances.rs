@@ -55,6 +55,7 @@ struct Row {
     public_id: String,
     address: String,
     pill: Pill,
+    taken_back: bool,
     trigger: String,
     triggered: When,
     next: Option<When>,
@@ -71,6 +72,8 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let filter = InstanceFilter {
         survey_id: survey.id,
         status: Some(status.clone()).filter(|status| STATES.contains(&status.as_str())),
+        // As the figures count them that lead here.
+        counted: true,
         before: query.text("before").parse().ok(),
         limit: SHOWN,
         ..InstanceFilter::default()
@@ -86,6 +89,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         .into_iter()
         .map(|row| Row {
             pill: instance_pill(&row.status),
+            taken_back: row.deleted,
             triggered: visit.zone.when(instant(row.triggered_at), now),
             next: row.next_send_at.map(|at| visit.zone.when(instant(at), now)),
             public_id: row.public_id,

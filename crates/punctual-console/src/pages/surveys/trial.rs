@@ -9,7 +9,7 @@ use punctual_workflows::surveys::{
 use serde_json::{Map, Value};
 
 use super::shape::items;
-use crate::{App, editor::Stored, editor::meant, form::Fields, frame::Visit, times::When};
+use crate::{App, editor::Stored, editor::meant, form::Fields, frame::Visit, times::When, words};
 
 #[derive(Template)]
 #[template(path = "survey_trial.html")]
@@ -95,7 +95,10 @@ fn tried(
     given: &str,
 ) -> Result<Vec<Said>, String> {
     let schema = Schema::read(&draft["schema"]).map_err(|faults| {
-        format!("It is not a survey yet: {}", faults.first().map_or("", |one| one.detail.as_str()))
+        format!(
+            "It is not a survey yet: {}",
+            faults.first().map_or_else(String::new, |one| words::said("", &one.detail))
+        )
     })?;
     let payload: Map<String, Value> = given
         .lines()

@@ -19,7 +19,7 @@ use punctual_store::{
     sessions::Owner,
     users::{self, UserRow},
 };
-use punctual_wire::{FieldError, Problem, users::UserRequest};
+use punctual_wire::{Problem, users::UserRequest};
 use serde_json::{Value, json};
 
 use super::{HERE, act::invited, pill, units};
@@ -29,7 +29,7 @@ use crate::{
     form::{Fields, Signed},
     frame::{Frame, Visit},
     pages::account::{OpenRow, open_rows},
-    words::Pill,
+    words::{self, Pill},
 };
 
 /// Business units that the form offers.
@@ -191,7 +191,10 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
     let entered = Entered::read(&fields);
     let request = match UserRequest::read(&entered.request(), "") {
         Ok(request) => request,
-        Err(faults) => return form(&app, &visit, entered, by_field(faults), None).await,
+        Err(faults) => {
+            let at = faults.iter().map(|fault| (fault.pointer.as_str(), fault.detail.as_str()));
+            return form(&app, &visit, entered, by_field(at), None).await;
+        }
     };
     let now = app.wall.now();
     let UserRequest { email, name, role, business_units } = request;
@@ -213,8 +216,8 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
         Ok(user) if entered.known.is_empty() => invited(&app, &visit, &user.id).await,
         Ok(_) => see_other(&format!("{HERE}?done=saved")),
         Err(CommandError::Invalid(faults)) => {
-            let faults = faults.into_iter().map(|fault| (field_of(&fault.pointer), fault.detail)).collect();
-            form(&app, &visit, entered, faults, None).await
+            let at = faults.iter().map(|fault| (fault.pointer.as_str(), fault.detail.as_str()));
+            form(&app, &visit, entered, by_field(at), None).await
         }
         Err(CommandError::IdReused { id, .. }) => {
             let detail = format!("There is already a user with the email {id}.");
@@ -224,8 +227,9 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
     }
 }
 
-fn by_field(faults: Vec<FieldError>) -> BTreeMap<String, String> {
-    faults.into_iter().map(|fault| (field_of(&fault.pointer), fault.detail)).collect()
+/// What is wrong at which place, by the field that it stands beside.
+fn by_field<'f>(faults: impl Iterator<Item = (&'f str, &'f str)>) -> BTreeMap<String, String> {
+    faults.map(|(pointer, detail)| (field_of(pointer), words::said(pointer, detail))).collect()
 }
 
 /// The field that a pointer leads to: `businessUnits` for `/businessUnits/1`.

@@ -1,0 +1,157 @@
+//! A message that somebody writes by hand: to a list or to addresses, now or at a time.
+
+use punctual_engine::{CommandError, EnsureOutcome, Handed, commands::Seen};
+use punctual_model::{Audience, Envelope, NewNotification, NotificationId, delivery_policy::Handling};
+use punctual_store::{channels, lists};
+use punctual_wire::{Code, FieldError, Problem, content::Content, messages::MessageRequest};
+use punctual_workflows::{
+    due_window,
+    messages::{NewMessage, send_at},
+};
+use serde_json::{Map, Value, json};
+
+use super::OFFERED;
+use crate::{
+    App,
+    answer::Refusal,
+    editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored},
+    form::Fields,
+    frame::Visit,
+    pages::{settings::offered_units, work::out_of_window},
+};
+
+pub struct Messages;
+
+impl Resource for Messages {
+    const HOME: &'static str = "/outbox";
+    const ONE: &'static str = "message";
+    const MANY: &'static str = "Outbox";
+    const NAV: &'static str = "/outbox";
+    const KEY: &'static str = "/id";
+    const EDITED: bool = false;
+
+    fn after(key: &str, _: &str, _: &str) -> String {
+        format!("/work/{key}")
+    }
+
+    fn may_change(visit: &Visit) -> Result<(), Refusal> {
+        visit.must_author()
+    }
+
+    /// What is sent has no field that says to whom it goes; the form asks for one of the two.
+    fn to_form(request: &Value) -> Value {
+        let mut draft = request.clone();
+        let to = if request.get("targets").is_some() { "targets" } else { "list" };
+        draft["to"] = to.into();
+        draft
+    }
+
+    fn of_form(mut draft: Value) -> Value {
+        if let Some(fields) = draft.as_object_mut() {
+            fields.remove("to");
+        }
+        draft
+    }
+
+    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+        draft.insert("priority".to_owned(), "normal".into());
+    }
+
+    /// The outbox is a page of its own.
+    async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
+        Ok(Listing::default())
+    }
+
+    async fn stored(_: &App, _: &Visit, _: &str) -> Result<Option<Stored>, Refusal> {
+        Ok(None)
+    }
+
+    async fn form(app: &App, visit: &Visit, _: &Value, _: Option<&Stored>) -> Result<Form, Refusal> {
+        let mut reader = app.engine.store.read_for_people().await?;
+        let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
+        let keys = channels::all(&mut reader.conn()).await?;
+        drop(reader);
+        let offered = |name: String| (name, String::new());
+        let zone = &visit.zone;
+        let to = Kind::choice(&[("list", "a list"), ("targets", "addresses")]);
+        Ok(Form::of(vec![
+            Part::new(
+                "To",
+                vec![
+                    Field::new("/to", "Goes to", to).decides(),
+                    Field::text("/list", "List")
+                        .offering(lists.into_iter().map(|row| offered(row.name)).collect())
+                        .only("/to=list"),
+                    Field::new("/targets", "Addresses", Kind::List).hint("One a line.").only("/to=targets"),
+                    Field::text("/channel", "Channel")
+                        .offering(keys.into_iter().map(|row| offered(row.key)).collect())
+                        .hint("Empty for that of the list, or for email:default."),
+                ],
+            ),
+            Part::new(
+                "Message",
+                vec![
+                    Field::text("/subject", "Subject").required().prose().wide(),
+                    Field::new("/body", "Text", Kind::Area).required().prose(),
+                ],
+            ),
+            Part::new(
+                "When and how",
+                vec![
+                    Field::new("/sendAt", format!("Time ({})", zone.name), Kind::Moment(zone.whole.clone()))
+                        .hint("Empty for now."),
+                    Field::new("/priority", "Priority", Kind::priority()),
+                    Field::text("/topic", "Topic")
+                        .hint("What it is about, for people who want some things only."),
+                    Field::text("/businessUnit", "Business unit").offering(offered_units(app, visit).await?),
+                ],
+            ),
+        ]))
+    }
+
+    async fn save(app: &App, visit: &Visit, _: Seen, mut draft: Value) -> Result<Done, Refused> {
+        let (now, by) = (app.engine.clock.now(), &visit.viewer.by);
+        if draft.get("sendAt").is_none() {
+            draft["sendAt"] = json!(now.to_string());
+        }
+        let MessageRequest { id, send_at: at, revive, content, handling } = MessageRequest::read(&draft, "")?;
+        only_by_programs(&content)?;
+        due_window::check(now, at).map_err(|outside| vec![out_of_window("/sendAt", outside)])?;
+        let unit = visit.viewer.unit_or_first(content.business_unit.as_deref().unwrap_or_default());
+        let unit = app.engine.unit_for(by, unit, "/businessUnit").await?;
+        let audience = content.list.map_or(Audience::Targets(content.targets), Audience::List);
+        let unnamed = NotificationId(Default::default());
+        let mut new = NewNotification::new(unnamed, audience, content.subject, content.body);
+        new.channel = content.channel.as_deref().and_then(|key| key.parse().ok());
+        (new.html, new.template, new.locale) = (content.html, content.template, content.locale);
+        (new.context, new.type_data) = (content.context, content.type_data);
+        new.envelope =
+            Envelope { reply_to: content.reply_to, headers: content.headers, ..Envelope::default() };
+        Handling::from(handling).give(&mut new);
+        let id = id.unwrap_or_else(|| app.engine.random.ordered_uuid(now).to_string());
+        let message = NewMessage { id: id.clone(), send_at: at, revive, content: Handed::new(unit, new) };
+        match send_at(&app.engine, by, &[message]).await?.into_iter().next() {
+            Some(ensured) if ensured.outcome != EnsureOutcome::Reused => {
+                Ok(Done::Saved { key: ensured.id.to_string(), note: "created" })
+            }
+            _ => Err(Refused::Other(Problem::id_reused(&id).into())),
+        }
+    }
+
+    async fn remove(_: &App, _: &Visit, key: &str) -> Result<(), CommandError> {
+        Err(CommandError::not_found("message", key))
+    }
+}
+
+/// That it asks for nothing that only the API takes: files, and texts that are templates of their own.
+fn only_by_programs(content: &Content) -> Result<(), Vec<FieldError>> {
+    let is_inline = content.context.is_some() && content.template.is_none();
+    let faults = [
+        (!content.attachments.is_empty(), "/attachments", "Files are sent over the API."),
+        (is_inline, "/context", "Values need a stored template; name it in `template`."),
+    ];
+    let faults = faults.into_iter().filter(|(is_asked, ..)| *is_asked);
+    let faults: Vec<FieldError> =
+        faults.map(|(_, pointer, detail)| FieldError::new(pointer, Code::FieldConflict, detail)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
