@@ -235,7 +235,7 @@ fn touch(app: &App, id: String, now: Timestamp) {
     let engine = app.engine.clone();
     tokio::spawn(async move {
         if let Err(error) = engine.touch_key(now, &id).await {
-            tracing::debug!(key.id = id, %error, "the last use of a key was not written down");
+            tracing::debug!(key.id = id, %error, "the last use of a key could not be recorded");
         }
     });
 }
@@ -245,12 +245,13 @@ impl Principal {
         self.need_any(&[scope])
     }
 
-    /// Refuses a key that has none of these; the first is named.
+    /// Refuses a key that has none of these.
     fn need_any(&self, scopes: &[Scope]) -> Result<(), Failure> {
         if self.scopes.contains(&Scope::Admin) || scopes.iter().any(|scope| self.scopes.contains(scope)) {
             return Ok(());
         }
-        Err(Problem::scope_missing(scopes.first().map_or("", |scope| scope.as_str())).into())
+        let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        Err(Problem::any_scope_missing(&scopes).into())
     }
 
     /// The client that is kept with what a key sends, so that keys of the same name may look at it.

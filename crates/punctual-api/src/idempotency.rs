@@ -92,7 +92,7 @@ impl IdempotencyKey {
             body: String::from_utf8_lossy(kept).into_owned(),
         };
         if let Err(error) = app.engine.remember_answer(&caller.id, key, &kept).await {
-            tracing::warn!(%error, "an answer was not kept; the same request again is worked again, on the same ids");
+            tracing::warn!(%error, "a response could not be stored for its idempotency key; a repeat of the request is processed again, with the same ids");
         }
         Ok(answer)
     }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Author, Caller, Principal, Read, ReadSent, SendLater, unit_for},
+    auth::{Author, Caller, Principal, ReadSent, SendLater, unit_for},
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
     notifications::{
@@ -178,9 +178,11 @@ fn wanted(
 }
 
 /// List messages, newest first
-#[utoipa::path(get, path = "/api/v1/messages", tag = "Messages", security(("key" = ["read"])),
+///
+/// A key that may only send gets those that keys of its name made.
+#[utoipa::path(get, path = "/api/v1/messages", tag = "Messages", security(("key" = ["read"]), ("key" = ["send"])),
     params(PageQuery), responses((status = 200, body = Page<Message>)))]
-pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+pub async fn list(State(app): State<Shared>, caller: Caller<ReadSent>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
@@ -197,7 +199,9 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         contents.into_iter().map(|row| (row.id.clone(), row)).collect();
     let mut items = Vec::new();
     for row in page.items {
-        if let Some(content) = path::id_of_key(&row.key).and_then(|id| contents.remove(&id)) {
+        let content = path::id_of_key(&row.key).and_then(|id| contents.remove(&id));
+        // A page of these may be short, as where few rows pass a filter.
+        if let Some(content) = content.filter(|one| caller.may_see_sent(one.client.as_deref())) {
             items.push(shape(row, content)?);
         }
     }

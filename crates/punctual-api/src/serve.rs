@@ -98,7 +98,7 @@ pub async fn serve_within(
     }
     drop(listener);
     if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some requests did not end in time and were cut off");
+        tracing::warn!("some requests did not finish within the grace time and were aborted");
     }
 }
 
@@ -160,7 +160,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
         }
         Err(error) => {
             // Out of descriptors, most likely: others must end before there is room.
-            tracing::warn!(%error, "a connection was not accepted");
+            tracing::warn!(%error, "a connection could not be accepted");
             let _ = tokio::time::timeout(REST_AFTER_FAILURE, std::future::pending::<()>()).await;
             None
         }

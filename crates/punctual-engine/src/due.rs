@@ -133,7 +133,7 @@ impl Engine {
                 Ok(done) => return Ok(done),
                 // Nothing was written. Claimed first, the others are done and the row at fault is found.
                 Err(error) => {
-                    tracing::warn!(work.kind = kind, error = %chain(&error), "a batch failed and is claimed instead")
+                    tracing::warn!(work.kind = kind, error = %chain(&error), "a batch failed; its rows are claimed first and retried")
                 }
             }
         }

@@ -98,7 +98,7 @@ impl Engine {
             tracing::warn!(
                 size.doomed,
                 size.finished,
-                "a purge waits: it would remove more than the usual share"
+                "a purge is held back: it would remove an unusually large share"
             );
             return self.remember_purge(now, (0, 0), Some(size.doomed), asked).await;
         }
@@ -141,7 +141,7 @@ impl Engine {
             Err(error) => Err(error),
         };
         if let Err(error) = purged {
-            tracing::warn!(error = %chain(&error), "entries of the audit past their time could not be removed");
+            tracing::warn!(error = %chain(&error), "expired audit entries could not be removed");
         }
         self.purge_tables(now, finished_before).await?;
         self.purge_index().await?;
@@ -200,7 +200,7 @@ impl Engine {
                     Ok(0) => break,
                     Ok(files) => removed += files,
                     Err(error) => {
-                        tracing::warn!(work.kind = kind, error = %chain(&error), "files past their window could not be removed");
+                        tracing::warn!(work.kind = kind, error = %chain(&error), "expired files could not be removed");
                         break;
                     }
                 }

@@ -133,7 +133,7 @@ impl Engine {
             Ok(0) => {}
             Ok(rows) => tracing::info!(table, rows, "purged"),
             Err(error) => {
-                tracing::warn!(table, error = %chain(error), "rows past their time could not be purged")
+                tracing::warn!(table, error = %chain(error), "expired rows could not be purged")
             }
         }
         self.note_chore(Chore::Purge, table, &done, now).await;

@@ -125,10 +125,12 @@ impl Running {
         match tokio::time::timeout(GIVES_BACK_WITHIN, self.engine.give_back()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::warn!(error = %chain(&error), "what was under way could not be given back; its leases run out");
+                tracing::warn!(error = %chain(&error), "claimed rows could not be released; they are taken over when their leases expire");
             }
             Err(_) => {
-                tracing::warn!("the database did not take back what was under way; its leases run out");
+                tracing::warn!(
+                    "releasing claimed rows timed out; they are taken over when their leases expire"
+                );
             }
         }
     }

@@ -51,12 +51,12 @@ impl Engine {
         let mut report = SweepReport::default();
         let leases = self.sweep_leases(now, &mut report).await;
         if let Err(error) = self.recover_abandoned(now).await {
-            tracing::warn!(error = %chain(&error), "what a lost node was deciding could not be worked");
+            tracing::warn!(error = %chain(&error), "the batches of a lost node could not be recovered");
         }
         match self.work_owed(now).await {
             Ok(done) => report.owed = done,
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "what is owed to workflows could not be done");
+                tracing::warn!(error = %chain(&error), "follow-ups owed to workflows could not be run");
             }
         }
         for (kind, workflow) in self.workflows.iter() {
@@ -258,9 +258,6 @@ impl Engine {
             });
         }
         report.uncertain = uncertain.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
-        if !uncertain.is_empty() {
-            attempts::count_uncertain(&mut tx.conn(), &uncertain).await?;
-        }
         report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
         audit::append(&mut tx.conn(), now, &entries).await?;
         self.settle_workflows(&mut tx, back, now).await?;

@@ -102,7 +102,7 @@ impl Engine {
         match noted {
             Ok(()) => self.chores.went(fact, ended.is_err()),
             Err(error) => {
-                tracing::warn!(chore = fact, error = %chain(&error), "a failure could not be noted")
+                tracing::warn!(chore = fact, error = %chain(&error), "a failure could not be recorded")
             }
         }
     }

@@ -159,7 +159,7 @@ impl Engine {
             for id in &doomed {
                 if let Err(error) = self.blobs.delete(&FileRef::upload_blob(id)).await {
                     // The rows stay, and the next purge removes these files.
-                    tracing::warn!(upload.id = id, %error, "a file past its time could not be removed");
+                    tracing::warn!(upload.id = id, %error, "an expired upload could not be removed");
                     return Ok(removed);
                 }
             }

@@ -112,7 +112,7 @@ impl EventLog {
         }
         .await;
         if let Err(error) = &written {
-            tracing::warn!(%error, event = event.kind, detail = event.detail, "the event log was not written");
+            tracing::warn!(%error, event = event.kind, detail = event.detail, "the event log could not be written");
         }
         written.is_ok()
     }

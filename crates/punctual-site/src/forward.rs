@@ -129,7 +129,7 @@ impl Agent {
             // On a full disk not even this can be written: what was held back for it is given up.
             tracing::warn!(
                 error = chain(&error),
-                "acknowledgements could not be written; giving up the reserve"
+                "acknowledgements could not be written; the reserved disk space is released"
             );
             self.reserve.release();
             let _ = self.store.checkpoint().await;
@@ -194,7 +194,7 @@ impl Agent {
         let [row] = batch.rows.as_slice() else {
             let half = (batch.rows.len() / 2).max(1);
             self.link().batch = half;
-            tracing::warn!(code = %problem.code, detail = problem.detail, half, "central cannot take the batch; a smaller one is sent");
+            tracing::warn!(code = %problem.code, detail = problem.detail, half, "central refused the batch; a smaller one is sent");
             return Ok(ForwardReport { next: Next::Now, ..ForwardReport::nothing() });
         };
         let ack = SiteAck {
@@ -230,7 +230,7 @@ impl Agent {
             None => {
                 // On a full disk what waits is to be forwarded all the same; the next start writes it down.
                 if let Err(error) = self.remember_site(now, &told).await {
-                    tracing::warn!(error = chain(&error), "whose buffer this is was not written down");
+                    tracing::warn!(error = chain(&error), "the owner of the buffer could not be recorded");
                 }
             }
         }
@@ -270,7 +270,7 @@ impl Agent {
             link.failure.take().is_some()
         };
         if was_failing {
-            tracing::info!("central is reached again");
+            tracing::info!("central is reachable again");
             self.log.is_over(Kind::ForwardFailed).await;
         }
     }

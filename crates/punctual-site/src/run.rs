@@ -61,7 +61,7 @@ impl Agent {
     async fn watch_loop(self, stop: CancellationToken) {
         loop {
             if let Err(error) = self.watch_tick(self.clock.now()).await {
-                tracing::warn!(error = chain(&error), "the buffer could not be looked after");
+                tracing::warn!(error = chain(&error), "maintenance of the buffer failed");
             }
             if !self.rest(WATCH_EVERY, &stop).await {
                 return;
@@ -79,7 +79,7 @@ impl Agent {
     async fn checkpoint_loop(self, stop: CancellationToken) {
         while self.rest(CHECKPOINT_EVERY, &stop).await {
             if let Err(error) = self.store.checkpoint().await {
-                tracing::debug!(error = chain(&error), "the write-ahead log was not folded back");
+                tracing::debug!(error = chain(&error), "the write-ahead log could not be checkpointed");
             }
         }
     }

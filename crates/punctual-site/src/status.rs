@@ -54,7 +54,7 @@ impl Agent {
         }
         .await;
         if let Err(error) = written {
-            tracing::debug!(notification.id = known.id, %error, "what central said was not kept");
+            tracing::debug!(notification.id = known.id, %error, "the status that central returned could not be stored");
         }
     }
 }

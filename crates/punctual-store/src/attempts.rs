@@ -86,12 +86,15 @@ const RECORD_UNCERTAIN: Sql = sql!(
      {postgres RETURNING notification_seq AS id}",
 );
 
-/// Writes that nobody knows what came of these attempts. Returns how many targets of each notification were marked by
-/// this call: one that was marked before is not counted again.
+/// Writes that nobody knows what came of these attempts, and counts and logs them with their notifications. Returns how
+/// many targets of each notification were marked by this call: one that was marked before is not counted again.
 #[boxed]
 pub async fn record_uncertain(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<BTreeMap<i64, i64>> {
     let marked = conn.change(&RECORD_UNCERTAIN, with_rows(args![], results), |row| results[row].seq).await?;
-    Ok(counted(marked))
+    let counts = counted(marked);
+    let error_of = |seq| results.iter().find(|result| result.seq == seq)?.answer.as_deref();
+    count_uncertain(conn, &counts, error_of).await?;
+    Ok(counts)
 }
 
 /// How often each number occurs.
@@ -148,11 +151,45 @@ const COUNT_UNCERTAIN: Sql = sql!(
     "UPDATE notifications SET uncertain = uncertain + {.targets} {from rows} WHERE seq = {.wanted}",
 );
 
-/// Adds to each notification the number of its targets whose outcome is uncertain.
-#[boxed]
-pub async fn count_uncertain(conn: &mut Conn<'_>, counts: &BTreeMap<i64, i64>) -> Result<u64> {
+/// A notification with an attempt whose end nobody knows, as the log names it.
+#[derive(Record)]
+struct InDoubt {
+    seq: i64,
+    id: String,
+    channel: String,
+    attempts: i64,
+}
+
+const IN_DOUBT: Sql = sql!(
+    "notifications.in_doubt", as InDoubt,
+    "SELECT {columns} FROM notifications WHERE seq IN ({ints $1}) ORDER BY seq",
+);
+
+/// Adds to each notification the number of its targets whose outcome is uncertain, and writes a warning for each. Both
+/// functions that mark attempts come here, so that none is marked and not counted or not logged.
+async fn count_uncertain<'r>(
+    conn: &mut Conn<'_>,
+    counts: &BTreeMap<i64, i64>,
+    error_of: impl Fn(i64) -> Option<&'r str>,
+) -> Result<()> {
+    if counts.is_empty() {
+        return Ok(());
+    }
     let rows: Vec<Doubt> = counts.iter().map(|(&wanted, &targets)| Doubt { wanted, targets }).collect();
-    conn.execute(&COUNT_UNCERTAIN, with_rows(args![], &rows)).await
+    conn.execute(&COUNT_UNCERTAIN, with_rows(args![], &rows)).await?;
+    let named: Vec<InDoubt> =
+        conn.fetch_all(&IN_DOUBT, args![counts.keys().copied().collect::<Vec<_>>()]).await?;
+    for row in named {
+        tracing::warn!(
+            notification.id = row.id,
+            channel.key = row.channel,
+            attempt = row.attempts,
+            targets = counts.get(&row.seq).copied(),
+            error = error_of(row.seq),
+            "an attempt may or may not have reached its target"
+        );
+    }
+    Ok(())
 }
 
 const WITHDRAW: Sql = sql!(
@@ -173,8 +210,8 @@ struct Seq {
     seq: i64,
 }
 
-/// Marks intents without a result, whose node is gone: they may or may not have been sent. Returns how many targets of
-/// each notification were marked.
+/// Marks intents without a result, whose node is gone: they may or may not have been sent. They are counted and logged
+/// with their notifications. Returns how many targets of each notification were marked.
 #[boxed]
 pub async fn mark_uncertain(
     conn: &mut Conn<'_>,
@@ -182,7 +219,9 @@ pub async fn mark_uncertain(
     seqs: Vec<i64>,
 ) -> Result<BTreeMap<i64, i64>> {
     let rows: Vec<Seq> = conn.fetch_all(&UNCERTAIN, args![now, seqs]).await?;
-    Ok(counted(rows.into_iter().map(|row| row.seq)))
+    let counts = counted(rows.into_iter().map(|row| row.seq));
+    count_uncertain(conn, &counts, |_| None).await?;
+    Ok(counts)
 }
 
-crate::db::statements![INTEND, RECORD, RECORD_UNCERTAIN, WITHDRAW, OF, LATEST, UNCERTAIN, COUNT_UNCERTAIN; health];
+crate::db::statements![INTEND, RECORD, RECORD_UNCERTAIN, WITHDRAW, OF, LATEST, UNCERTAIN, COUNT_UNCERTAIN, IN_DOUBT; health];

@@ -8,6 +8,7 @@ pub mod channel;
 pub mod clock;
 mod console_routes;
 pub mod history;
+pub mod log;
 mod pgbouncer;
 pub mod postgres;
 pub mod promtool;
@@ -23,7 +24,7 @@ pub use clock::{Seeded, WallClock};
 pub use console_routes::{console_routes, console_sources};
 pub use pgbouncer::PgBouncer;
 pub use proxy::{Proxy, Way};
-pub use run::{adjusted, run, scale, signal};
+pub use run::{adjusted, run, run_of, scale, signal};
 pub use seed::{new_work, new_work_with};
 pub use test_bed::{Database, START, TestBed, TestBedBuilder, new_schedule, run_on_sqlite};
 pub use workflow::TestWorkflow;
@@ -54,15 +55,15 @@ macro_rules! on_both {
         }
     };
     (@run $database:ident, $name:ident with $with:expr) => {
-        $crate::run($crate::adjusted($crate::Database::$database, $with), super::$name)
+        $crate::run_of(env!("CARGO_PKG_NAME"), $crate::adjusted($crate::Database::$database, $with), super::$name)
     };
     (@run $database:ident, $name:ident) => {
-        $crate::run($crate::TestBedBuilder::new($crate::Database::$database), super::$name)
+        $crate::run_of(env!("CARGO_PKG_NAME"), $crate::TestBedBuilder::new($crate::Database::$database), super::$name)
     };
     (@run $database:ident, $name:ident = $body:ident with $with:expr) => {
-        $crate::run($crate::adjusted($crate::Database::$database, $with), super::$body)
+        $crate::run_of(env!("CARGO_PKG_NAME"), $crate::adjusted($crate::Database::$database, $with), super::$body)
     };
     (@run $database:ident, $name:ident = $body:ident) => {
-        $crate::run($crate::TestBedBuilder::new($crate::Database::$database), super::$body)
+        $crate::run_of(env!("CARGO_PKG_NAME"), $crate::TestBedBuilder::new($crate::Database::$database), super::$body)
     };
 }

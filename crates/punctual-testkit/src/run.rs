@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::{Database, TestBed, TestBedBuilder};
+use crate::{Database, TestBed, TestBedBuilder, log};
 
 /// No test takes so many seconds, and no trial at full scale so many; one that hangs says so.
 const PATIENCE: (usize, usize) = (150, 2 * 3600);
@@ -14,11 +14,28 @@ pub fn adjusted(database: Database, with: impl FnOnce(TestBedBuilder) -> TestBed
     with(TestBedBuilder::new(database))
 }
 
-/// Runs a test body on a bed of its own, and fails where it leaves open rows without saying so.
+/// The crate whose tests call the store without the engine, so that nobody writes what the engine logs.
+const WITHOUT_ENGINE: &str = "punctual-store";
+
+/// Runs a test body on a bed of its own, and fails where it leaves open rows without saying so, or rows that wait for a
+/// person and are not in the log.
 ///
 /// # Panics
-/// When the test fails, hangs, or leaves rows open.
+/// When the test fails, hangs, or leaves such rows.
 pub fn run<F: Future<Output = ()>>(builder: TestBedBuilder, body: impl FnOnce(TestBed) -> F) {
+    run_of("", builder, body);
+}
+
+/// The same for a test of this crate.
+///
+/// # Panics
+/// When the test fails, hangs, or leaves such rows.
+pub fn run_of<F: Future<Output = ()>>(
+    crate_name: &str,
+    builder: TestBedBuilder,
+    body: impl FnOnce(TestBed) -> F,
+) {
+    log::start();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     runtime.block_on(async {
@@ -27,6 +44,9 @@ pub fn run<F: Future<Output = ()>>(builder: TestBedBuilder, body: impl FnOnce(Te
         let ended = tokio::time::timeout(patience, body(bed.clone())).await;
         assert!(ended.is_ok(), "the test did not end within {patience:?}");
         bed.finish().await;
+        if crate_name != WITHOUT_ENGINE {
+            bed.is_logged().await;
+        }
     });
 }
 

@@ -7,10 +7,14 @@ mod occurrences;
 mod put;
 mod refuse;
 mod tamper;
+mod warned;
 
 use std::{
     ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -52,6 +56,7 @@ pub struct Parts {
     recipe: Recipe,
     /// Why rows may be open at the end, where the test said so.
     leaves_open: Arc<Mutex<Option<String>>>,
+    changes_rows_itself: Arc<AtomicBool>,
     place: Arc<Place>,
 }
 
@@ -74,7 +79,6 @@ impl TestBed {
         let random = Arc::new(Seeded::new(recipe.seed));
         let engine = engine(&recipe, &store, &random, "a");
         let (clock, captured) = (recipe.clock.clone(), recipe.captured.clone());
-        let leaves_open = Arc::default();
         let bed = Self(Arc::new(Parts {
             engine,
             store,
@@ -83,7 +87,8 @@ impl TestBed {
             captured,
             random,
             recipe,
-            leaves_open,
+            leaves_open: Arc::default(),
+            changes_rows_itself: Arc::default(),
             place,
         }));
         bed.channel("email:default", "memory").await;
@@ -107,6 +112,7 @@ impl TestBed {
             random: self.random.clone(),
             recipe: self.recipe.clone(),
             leaves_open: self.leaves_open.clone(),
+            changes_rows_itself: self.changes_rows_itself.clone(),
             place: self.place.clone(),
         }))
     }
@@ -125,6 +131,7 @@ impl TestBed {
             random: self.random.clone(),
             recipe,
             leaves_open: self.leaves_open.clone(),
+            changes_rows_itself: self.changes_rows_itself.clone(),
             place: self.place.clone(),
         }))
     }
@@ -223,6 +230,21 @@ impl TestBed {
             Some(why) => {
                 assert!(!open.is_empty(), "the test says that it leaves rows open ({why}) and does not")
             }
+        }
+    }
+
+    /// The end of a test of the engine: every row that is parked, on hold, failed or in doubt has a warning with its id.
+    ///
+    /// # Panics
+    /// When one was not logged.
+    pub(crate) async fn is_logged(&self) {
+        if !self.changes_rows_itself.load(Ordering::Relaxed) {
+            let unlogged = self.unlogged().await;
+            assert!(
+                unlogged.is_empty(),
+                "these wait for a person and were not logged: {}",
+                unlogged.join(", ")
+            );
         }
     }
 }

@@ -50,6 +50,8 @@ pub struct Fields<'v> {
     open: bool,
     /// The fields asked for so far: all that a closed object may have.
     known: Vec<&'static str>,
+    /// Fields that the reader asks for and that are not taken here.
+    without: &'static [&'static str],
     faults: Vec<FieldError>,
 }
 
@@ -62,6 +64,7 @@ impl<'v> Fields<'v> {
             from_query: false,
             open: false,
             known: Vec::with_capacity(16),
+            without: &[],
             faults: Vec::new(),
         };
         if fields.object.is_none() {
@@ -84,6 +87,13 @@ impl<'v> Fields<'v> {
         Self { from_query: true, ..Self::open(value, "") }
     }
 
+    /// Leaves these out, for a request that takes all but some fields of another: whoever asks for one finds nothing, and it
+    /// is neither accepted nor named among those that are.
+    #[must_use]
+    pub fn without(self, names: &'static [&'static str]) -> Self {
+        Self { without: names, ..self }
+    }
+
     /// The pointer to one field.
     pub fn pointer_to(&self, name: &str) -> String {
         join(&self.pointer, name)
@@ -91,6 +101,9 @@ impl<'v> Fields<'v> {
 
     /// The field's value, whatever its type.
     pub fn get(&mut self, name: &'static str) -> Option<&'v Value> {
+        if self.without.contains(&name) {
+            return None;
+        }
         if !self.known.contains(&name) {
             self.known.push(name);
         }

@@ -36,7 +36,10 @@ pub struct MessageRequest {
 
 impl MessageRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
-        let mut fields = Fields::new(value, pointer);
+        Self::of(Fields::new(value, pointer))
+    }
+
+    fn of(mut fields: Fields<'_>) -> Item<Self> {
         let request = Self {
             id: fields.optional_name("id"),
             send_at: fields.instant("sendAt"),
@@ -76,19 +79,23 @@ pub struct MessageChange {
 }
 
 impl MessageChange {
+    /// What stays as it is.
+    pub const WITHOUT: &'static [&'static str] = &["id", "businessUnit", "revive"];
+
     /// The message as it would be afterwards: the change laid over what is stored, both in the shape of a request. A field
     /// that is null is taken away.
     pub fn over(mut stored: Value, change: &Value) -> Result<MessageRequest, Vec<FieldError>> {
         let fields = change.as_object().into_iter().flatten();
         for (name, value) in fields {
-            if ["id", "businessUnit", "revive"].contains(&name.as_str()) {
+            if Self::WITHOUT.contains(&name.as_str()) {
                 let detail = format!("`{name}` cannot be changed.");
                 return Err(vec![FieldError::new(format!("/{name}"), Code::UnknownField, detail)]);
             }
             stored[name.as_str()] = value.clone();
         }
         // A change that is no object is read as it is, and refused.
-        MessageRequest::read(if change.is_object() { &stored } else { change }, "")
+        let changed = Fields::new(if change.is_object() { &stored } else { change }, "");
+        MessageRequest::of(changed.without(Self::WITHOUT))
     }
 }
 
@@ -146,6 +153,20 @@ mod tests {
                           "subject": "S", "body": "B", "topic": "news", "priority": "high", "failover": ["email:b"]});
         let request = MessageRequest::read(&body, "").unwrap();
         assert_eq!(serde_json::to_value(request).unwrap(), body);
+    }
+
+    #[test]
+    fn a_change_takes_and_names_all_but_what_stays() {
+        let stored = json!({"sendAt": "2026-05-14T07:00:00Z", "targets": ["x"], "channel": "memory:default",
+                            "subject": "S", "body": "B"});
+        let changed = MessageChange::over(stored.clone(), &json!({"subject": "T"})).unwrap();
+        assert_eq!((changed.id, changed.content.subject.as_str()), (None, "T"));
+        for name in MessageChange::WITHOUT {
+            let faults = MessageChange::over(stored.clone(), &json!({ *name: "x" })).unwrap_err();
+            assert_eq!(faults[0].pointer, format!("/{name}"));
+            let faults = MessageChange::over(stored.clone(), &json!({"certainlyNotKnown": 1})).unwrap_err();
+            assert!(!faults[0].detail.contains(&format!("`{name}`")), "{}", faults[0].detail);
+        }
     }
 
     #[test]

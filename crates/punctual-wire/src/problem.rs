@@ -157,7 +157,13 @@ impl Problem {
     }
 
     pub fn scope_missing(scope: &str) -> Self {
-        Self::new(Code::ScopeMissing, format!("The route needs the scope `{scope}`.")).with("scope", scope)
+        Self::any_scope_missing(&[scope])
+    }
+
+    /// A key that has none of these scopes, one of which a route needs.
+    pub fn any_scope_missing(scopes: &[&str]) -> Self {
+        let detail = format!("The route needs the scope `{}`.", scopes.join("` or `"));
+        Self::new(Code::ScopeMissing, detail).with("scope", scopes.first().copied().unwrap_or_default())
     }
 
     /// Nothing with this id, as far as the caller may see. `what` is a noun without article: `work row`.

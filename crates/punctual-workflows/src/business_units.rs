@@ -135,7 +135,7 @@ pub async fn remove_in(
 /// The unit is written by now: what cannot be planned anew here is found by the walk over all subscriptions.
 async fn replan_reports(engine: &Engine, unit: &str) {
     if let Err(error) = reports::commands::replan_unit(engine, unit).await {
-        tracing::warn!(unit.id = unit, %error, "reports are not yet planned in the unit's new zone");
+        tracing::warn!(unit.id = unit, %error, "reports could not be moved to the unit's new time zone yet");
     }
 }
 

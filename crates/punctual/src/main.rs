@@ -55,11 +55,11 @@ struct Cli {
 enum Command {
     /// Run the server: API and workers.
     Serve(config::ServeArgs),
-    /// Run the server with sample data, a clock you can move and channels that only keep what they are given.
+    /// Run the server with sample data, a clock you can move, and channels that capture instead of send.
     Demo(config::ServeArgs),
-    /// Run the agent where scripts run: it keeps what they hand in and forwards it to the central server.
+    /// Run the agent of a site: it stores what local scripts hand in and forwards it to the central server.
     Site(site::SiteArgs),
-    /// Tell a list something, through the site agent on this machine; prints the id.
+    /// Send a notification to a list, through the site agent on this machine; prints the id.
     Notify(notify::NotifyArgs),
     /// Show the status of a notification, by the id that `notify` printed.
     Status(notify::StatusArgs),
@@ -67,25 +67,25 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Make, list and revoke API keys, directly in the database.
     Key(keys::KeyArgs),
-    /// Look after the master key that secrets in the database are sealed with.
+    /// Manage the master key that secrets in the database are sealed with.
     Secrets(secrets::SecretsArgs),
-    /// Say whether a running server is ready; the exit code says so too.
+    /// Check whether a running server is ready; the exit code says so too.
     Ready(ready::ReadyArgs),
     /// Check that the audit is as it was written, or erase what it says about somebody, directly in the database.
     Audit(audit::AuditArgs),
-    /// Copy database and files into a new folder, also while a server runs on them.
+    /// Copy database and files into a new folder, also while a server is running.
     Backup(backup::BackupArgs),
-    /// Bring a backup into a new data folder or an empty database; what was due since then waits for a person.
+    /// Restore a backup into a new data folder or an empty database; what was due since then waits for a person.
     Restore(restore::RestoreArgs),
     /// Check an installation: configuration, database, clock, disk, keys, channels; each finding with its repair.
     Doctor(doctor::DoctorArgs),
     /// Check a database as a whole: the file, what rows point at, the audit, counters, missing files.
     Verify(verify::VerifyArgs),
-    /// Let a running server do one pass over everything that is ready.
+    /// Make a running server process everything that is ready, once.
     Tick(tick::TickArgs),
     /// Write all definitions of a running server into files, one each, for version control.
     Export(definitions::ExportArgs),
-    /// Bring a running server's definitions to what files say, all or nothing; `--plan` only shows what would change.
+    /// Make a running server's definitions match files, all or nothing; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
     /// Show how files and a running server's definitions differ: exit code 0 if they do not, 1 if they do, 2 on an error.
     Diff(definitions::DiffArgs),
@@ -95,7 +95,7 @@ enum Command {
     Surveys(surveys::SurveysArgs),
     /// Bring sources from a file into a running server.
     Sources(sources::SourcesArgs),
-    /// Look, on a running server, for reminders that a missed event left wrong, and put them right.
+    /// Find and repair reminders on a running server that a missed event left wrong.
     Reconcile(reconcile::ReconcileArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),

@@ -147,7 +147,10 @@ impl Node {
         engine.channels.resolve_secrets_with(secrets);
         let sealed = engine.adopt_master_key(engine.clock.now()).await?;
         if sealed.channels > 0 {
-            tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
+            tracing::info!(
+                channels = sealed.channels,
+                "secrets that were stored in plain text are sealed now"
+            );
         }
         let old = engine.adopt_references(wall.now(), &secret_source::node_name(config)).await?;
         tell_old_references(&old);
@@ -196,7 +199,7 @@ impl Node {
         }
     }
 
-    /// Says which ways out there are: every channel and subscriber that can send, and those that cannot, with why.
+    /// Logs every channel and subscriber that can send, and those that cannot, with why.
     pub async fn tell_channels(&self) -> Result<()> {
         let channels = &self.engine.channels;
         let mut reader = self.engine.store.read().await?;
@@ -205,7 +208,11 @@ impl Node {
             channels.keys().into_iter().partition(|key| key.starts_with(SUBSCRIBERS));
         let subscribers: Vec<&str> =
             subscribers.iter().filter_map(|key| key.strip_prefix(SUBSCRIBERS)).collect();
-        tracing::info!(channels = others.join(" "), subscribers = subscribers.join(" "), "ways out");
+        tracing::info!(
+            channels = others.join(" "),
+            subscribers = subscribers.join(" "),
+            "channels and subscribers that can send"
+        );
         for (key, error) in channels.all_broken() {
             tracing::warn!(channel.key = key, error, "this channel cannot send");
         }
@@ -258,11 +265,11 @@ fn tell_old_references(old: &OldReferences) {
     if old.work_in_this_run {
         tracing::warn!(
             rename,
-            "these secrets are referred to in a way that works in this run for the last time; after the next start their \
+            "these secret references are supported in this run for the last time; rename them, or after the next start their \
              messages are parked with `secret-missing`"
         );
     } else {
-        tracing::warn!(rename, "these secrets are referred to in a way that no longer works");
+        tracing::warn!(rename, "these secret references are no longer supported; rename them");
     }
 }
 

@@ -38,7 +38,7 @@ impl Presence {
             match self.engine.report_node(&self.identity).await {
                 Ok(()) => {}
                 Err(EngineError::Store(error @ StoreError::ProgramTooOld { .. })) => return error,
-                Err(error) => tracing::debug!(%error, "the node could not report itself"),
+                Err(error) => tracing::debug!(%error, "the node could not record its presence"),
             }
         }
     }
@@ -46,7 +46,7 @@ impl Presence {
     /// Says that the node stops in order, if the database listens.
     pub async fn leave(&self) {
         if let Ok(Err(error)) = tokio::time::timeout(LAST_WORDS, self.engine.leave_nodes()).await {
-            tracing::debug!(%error, "the node could not say that it stops");
+            tracing::debug!(%error, "the node could not record its shutdown");
         }
     }
 }

@@ -69,7 +69,7 @@ async fn has_mail(node: &Node) -> Result<bool> {
 
 /// Says so where it cannot be overlooked: in the log and among the first lines.
 fn warn_of_links(address: &str) -> Result<()> {
-    tracing::warn!(address, "links in mail lead to this machine alone; set --public-url");
+    tracing::warn!(address, "links in mail point to this machine only; set --public-url");
     say(&format!(
         "WARNING: a mail channel is configured and links in messages would begin with {address},\n         \
          which nobody else can open. Start with --public-url https://punctual.example.org\n"
@@ -113,7 +113,7 @@ pub async fn until_signal(
         node.engine.store.close().await;
     };
     if tokio::time::timeout(ENDS_WITHIN, stopping).await.is_err() {
-        tracing::warn!("not everything ended in time; leases of what was under way run out");
+        tracing::warn!("the shutdown timed out; claimed rows are taken over when their leases expire");
     }
     if let Some(traces) = &node.traces {
         traces.finish().await;
@@ -130,7 +130,7 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     if !config.report_connections.is_empty() {
-        tracing::info!(connections = ?config.report_connections.names(None), "reports can read from these");
+        tracing::info!(connections = ?config.report_connections.names(None), "connections that reports can read from");
     }
     if let Some(file) = &config.address_file {
         write_whole(file, &format!("{}\n", listener.local_addr()?))?;
@@ -189,7 +189,7 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<
         text.push_str(&format!("Admin key (shown once, kept in {}): {key}\n", file.display()));
     }
     if config.role == Role::Worker {
-        text.push_str("Role worker: health, readiness and metrics alone are answered here\n");
+        text.push_str("Role worker: serves health, readiness and metrics only\n");
     } else {
         text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
     }

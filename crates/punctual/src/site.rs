@@ -59,11 +59,11 @@ async fn run_agent(config: AgentConfig) -> Result<()> {
     for file in [Some(config.site.data_dir.join(ADDRESS_FILE)), config.address_file].into_iter().flatten() {
         // A full disk is no reason not to start: what waits is to be forwarded.
         if let Err(error) = write_whole(&file, &format!("{address}\n")) {
-            tracing::warn!(error = format!("{error:#}"), "the address was not written down");
+            tracing::warn!(error = format!("{error:#}"), "the address file could not be written");
         }
     }
     if central.starts_with("http://") && !is_loopback(&central) {
-        tracing::warn!(central, "the token and the messages travel in the clear; use https");
+        tracing::warn!(central, "the connection to central is not encrypted; use https");
     }
     let running = agent.run();
     let mut out = std::io::stdout().lock();

@@ -1,5 +1,6 @@
 //! Bodies that change some fields of what is stored: the fields of the whole, none of them required, each of them nullable.
 
+use punctual_wire::messages::MessageChange;
 use serde_json::{Map, Value, json};
 
 use super::finish::{SCHEMAS, for_each_operation};
@@ -18,7 +19,7 @@ const CHANGES: [Change; 3] = [
         of: "MessageRequest",
         name: "MessageChange",
         at: &[("patch", "/api/v1/messages/{id}")],
-        without: &["id", "businessUnit", "revive"],
+        without: MessageChange::WITHOUT,
     },
     Change {
         of: "ReminderSettingRequest",

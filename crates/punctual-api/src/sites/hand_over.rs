@@ -68,7 +68,7 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     let (now, answered) = (app.wall.now(), acks.len());
     let contact = read.report.map(|report| contact_of(report, answered, now));
     if let Err(error) = app.engine.note_contact(now, &site, contact).await {
-        tracing::warn!(site.id = site, %error, "what a site said about itself was not kept");
+        tracing::warn!(site.id = site, %error, "the status report of a site could not be stored");
     }
     JsonResponse::ok(&Batch { items: acks })
 }

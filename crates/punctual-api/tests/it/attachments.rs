@@ -247,16 +247,24 @@ async fn a_key_that_may_only_send_sees_what_its_client_sent(bed: TestBed) {
         own.get(&path).await.expect(200);
         own.get(&format!("{path}/timeline")).await.expect(200);
         own.get("/api/v1/messages/m-1").await.expect(200);
-        assert_eq!(own.get("/api/v1/notifications").await.expect(200)["items"].as_array().unwrap().len(), 1);
+        for list in ["/api/v1/notifications", "/api/v1/messages"] {
+            assert_eq!(own.get(list).await.expect(200)["items"].as_array().unwrap().len(), 1, "{list}");
+        }
     }
     other.get(&path).await.refused(404, "not_found");
     other.get("/api/v1/messages/m-1").await.refused(404, "not_found");
-    assert_eq!(other.get("/api/v1/notifications").await.expect(200)["items"], json!([]));
+    for list in ["/api/v1/notifications", "/api/v1/messages"] {
+        assert_eq!(other.get(list).await.expect(200)["items"], json!([]), "{list}");
+    }
     client.get(&path).await.expect(200);
     // What a message becomes is its client's too.
     bed.run_for(61).await;
     assert_eq!(rotated.get("/api/v1/notifications").await.expect(200)["items"].as_array().unwrap().len(), 2);
     shop.get("/api/v1/lists").await.refused(403, "scope_missing");
+    // Whoever lacks a scope is told all that would do.
+    let ingest = client.new_key(&["ingest"], None).await;
+    let refused = ingest.post("/api/v1/messages", json!({})).await.refused(403, "scope_missing");
+    assert_eq!(refused["detail"], "The route needs the scope `author` or `send`.");
 }
 
 async fn a_trace_goes_along_and_is_no_content(bed: TestBed) {

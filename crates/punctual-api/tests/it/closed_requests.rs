@@ -68,7 +68,7 @@ const OTHERS: [&str; 6] = ["state", "payload", "typeData", "context", "data", "a
 
 /// A step from a body to an object inside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+pub enum Step {
     Field(String),
     Item,
 }
@@ -101,7 +101,7 @@ fn closed_objects(document: &Value, schema: &Value, way: &[Step], found: &mut BT
 }
 
 /// The body with a field that nobody knows in the object at the end of this way; what is missing on the way is made.
-fn with_unknown(mut body: Value, way: &[Step]) -> Value {
+pub fn with_unknown(mut body: Value, way: &[Step]) -> Value {
     let mut at = &mut body;
     for step in way {
         at = match step {
@@ -174,7 +174,7 @@ async fn a_field_that_no_object_of_a_body_knows_is_refused_on_every_route(bed: T
 }
 
 /// The path of something that is there, where the matrix has one.
-fn there(path: &str, places: &Places) -> String {
+pub fn there(path: &str, places: &Places) -> String {
     let segments: Vec<&str> = path.split('/').collect();
     let filled = segments.iter().enumerate().map(|(at, segment)| {
         let before = at.checked_sub(1).map_or("", |at| segments[at]);

@@ -27,6 +27,7 @@ mod idempotency;
 mod inbox;
 mod inline_texts;
 mod keys;
+mod known_fields;
 mod known_ids;
 mod limits;
 mod mail;

@@ -8,11 +8,7 @@
 
 mod console;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::Method;
 use punctual_model::Scope;
@@ -484,25 +480,9 @@ fn twin(what: &str, body: &Value, places: &Places) -> Option<Value> {
     (other != text).then(|| serde_json::from_str(&other).unwrap())
 }
 
-/// Whatever the process logs, on every level.
-static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        LOGGED.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The lines of ours that hold the word.
 fn logged() -> Vec<String> {
-    let text = String::from_utf8_lossy(&LOGGED.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+    let text = punctual_testkit::log::text();
     assert!(text.lines().any(|line| line.contains("punctual")), "nothing was logged: {text}");
     // The sender's own line names the recipient: whoever moves from the old system reads it. Only operators see logs.
     let is_told = |line: &&str| line.contains(WORD) && !line.contains("notifications.sender.");
@@ -511,9 +491,7 @@ fn logged() -> Vec<String> {
 
 async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     // The database's driver logs statements with their values at its lowest level, which nobody runs.
-    let log = tracing_subscriber::fmt().with_ansi(false).with_env_filter("debug,punctual=trace");
-    // Both databases in one process share it.
-    let _ = log.with_writer(|| Log).try_init();
+    punctual_testkit::log::widen("debug,punctual=trace");
     let client = Client::new(&bed).await;
     let places = everything_of_de(&bed, &client).await;
     // The invitation of the other unit's person among it, which is in no outbox.

@@ -54,7 +54,7 @@ impl Engine {
         }
         for ((index, _), error) in pieces.failed {
             let EventName { source, event_id } = incoming[*index].name();
-            tracing::error!(event.source = source, event.id = event_id, error = %chain(&error), "an event could not be taken");
+            tracing::error!(event.source = source, event.id = event_id, error = %chain(&error), "an event could not be stored");
         }
         Ok(outcomes)
     }

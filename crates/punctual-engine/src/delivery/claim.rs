@@ -262,7 +262,7 @@ impl Engine {
             notification.id = %head.id,
             channel.key = head.channel.as_str(),
             error,
-            "a message is parked: its row fails"
+            "a message is parked: its row cannot be processed"
         );
         self.metrics.row_isolated();
         let delivery = Delivery {

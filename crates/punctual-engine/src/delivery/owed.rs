@@ -47,7 +47,7 @@ impl Engine {
         tracing::error!(
             rows = rows.len(),
             error,
-            "what follows settled messages is owed, and left to the sweep"
+            "the follow-up of settled messages failed; the sweep retries it"
         );
         owed::owe(&mut tx.conn(), now, later(now, FIRST_PAUSE), error, &rows).await
     }
@@ -73,10 +73,10 @@ impl Engine {
                     tracing::error!(
                         work.id = work,
                         error = text,
-                        "what follows settled messages fails again"
+                        "the follow-up of settled messages failed again"
                     );
                     if let Err(error) = guarded(self.put_off_owed(&rows, &text, now)).await {
-                        tracing::error!(work.id = work, error = %chain(&error), "what is owed cannot be put off");
+                        tracing::error!(work.id = work, error = %chain(&error), "the follow-up of settled messages could not be rescheduled");
                     }
                 }
             }

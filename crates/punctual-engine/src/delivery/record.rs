@@ -262,7 +262,7 @@ impl Engine {
                 Err(fault) if !fault.is_unavailable() => tracing::error!(
                     notification.id = %row.id,
                     error = %chain(&fault),
-                    "what follows from the answer of one target cannot be written"
+                    "the follow-up of one target's result cannot be written"
                 ),
                 done => done?,
             }
@@ -338,7 +338,7 @@ impl Engine {
             notification.id = %row.id,
             channel.key = row.channel.as_str(),
             error,
-            "the results of a message fail alone"
+            "the results of a message could not be recorded with its batch; they are recorded separately"
         );
         self.metrics.row_isolated();
         let delivery = part.delivery.clone().unwrap_or_else(|| {
@@ -358,7 +358,7 @@ impl Engine {
         for result in &results {
             match guarded(self.write_answer(result)).await {
                 Err(fault) if !fault.is_unavailable() => {
-                    tracing::error!(notification.id = %row.id, error = %chain(&fault), "the answer of one target cannot be recorded");
+                    tracing::error!(notification.id = %row.id, error = %chain(&fault), "the result of one target cannot be recorded");
                 }
                 done => done?,
             }
@@ -426,9 +426,6 @@ pub(super) async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Res
         attempts::record(&mut tx.conn(), &certain).await?;
     }
     let counts = attempts::record_uncertain(&mut tx.conn(), &uncertain).await?;
-    if !counts.is_empty() {
-        attempts::count_uncertain(&mut tx.conn(), &counts).await?;
-    }
     Ok(counts.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum())
 }
 

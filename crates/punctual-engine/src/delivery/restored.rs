@@ -27,10 +27,7 @@ impl Engine {
                 break;
             }
             let seqs = rows.iter().map(|row| row.seq).collect();
-            let uncertain = attempts::mark_uncertain(&mut tx.conn(), now, seqs).await?;
-            if !uncertain.is_empty() {
-                attempts::count_uncertain(&mut tx.conn(), &uncertain).await?;
-            }
+            attempts::mark_uncertain(&mut tx.conn(), now, seqs).await?;
             done += self.park_these(tx, &rows, now).await?;
         }
         let mut after = i64::MIN;

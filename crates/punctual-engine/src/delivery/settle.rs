@@ -60,7 +60,7 @@ impl Engine {
                 entries.push(orphan(row, delivery));
                 tracing::warn!(
                     notification.id = %row.id,
-                    "the claim had moved on; its result is kept as an orphan"
+                    "another node had taken over the message; the late result is kept as an orphan"
                 );
                 continue;
             }
@@ -189,7 +189,11 @@ async fn settled_before(
 
 /// What follows for this row was not decided; it is owed.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
-    tracing::error!(work.id = work.id, work.key = work.key, "the workflow panicked when its row had settled");
+    tracing::error!(
+        work.id = work.id,
+        work.key = work.key,
+        "a workflow panicked in the follow-up of a settled row"
+    );
     audit::Entry {
         reason: Some(ReasonCode::Panic.into()),
         ..audit::Entry::new(AuditAction::SettledFailed, "work", work.id, work.business_unit.as_deref())

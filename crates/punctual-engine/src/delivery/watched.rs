@@ -32,10 +32,7 @@ impl Engine {
             failure,
         };
         if catch_unwind(AssertUnwindSafe(|| watches.attempted(&attempt))).is_err() {
-            tracing::error!(
-                work.kind = origin.kind,
-                "the workflow panicked when it was called for an ended attempt"
-            );
+            tracing::error!(work.kind = origin.kind, "a workflow panicked while it handled an attempt");
         }
     }
 }

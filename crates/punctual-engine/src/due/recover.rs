@@ -134,7 +134,7 @@ impl Engine {
                 tracing::warn!(
                     node = batch.node,
                     rows = rows.len(),
-                    "a process died while it decided these; they are worked one by one"
+                    "a process stopped while it processed this batch; its rows are processed one by one"
                 );
             }
             for row in &rows {

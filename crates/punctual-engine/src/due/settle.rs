@@ -105,7 +105,10 @@ impl Engine {
             let settlement = outcome.settlement;
             if !everything_held && !held.contains(&settlement.id) {
                 report.lost += 1;
-                tracing::warn!(work.id = settlement.id, "the claim had moved on; its result is dropped");
+                tracing::warn!(
+                    work.id = settlement.id,
+                    "another node had taken over the row; the late result is dropped"
+                );
                 continue;
             }
             report.count(&settlement);

@@ -39,7 +39,7 @@ impl Engine {
             return;
         }
         if let Err(error) = self.write_traces(traces).await {
-            tracing::warn!(error = %chain(&error), "traces could not be kept");
+            tracing::warn!(error = %chain(&error), "decision traces could not be stored");
         }
     }
 

@@ -221,7 +221,7 @@ impl Engine {
             tx.commit().await
         };
         if let Err(error) = released.await {
-            tracing::warn!(rows = rows.len(), error = %chain(&error), "rows could not be given back; their leases run out");
+            tracing::warn!(rows = rows.len(), error = %chain(&error), "claimed rows could not be released; they are taken over when their leases expire");
         }
     }
 
@@ -266,7 +266,7 @@ impl Engine {
         self.metrics.row_isolated();
         match guarded(self.put_back(workflow, std::slice::from_ref(row), now, &error)).await {
             Err(error) if !error.is_unavailable() => {
-                tracing::error!(work.kind = workflow.kind(), work.key = row.key, error = %chain(&error), "a work row cannot be put back");
+                tracing::error!(work.kind = workflow.kind(), work.key = row.key, error = %chain(&error), "a work row could not be queued again");
                 Ok(DueReport::default())
             }
             done => done,

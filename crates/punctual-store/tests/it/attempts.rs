@@ -165,9 +165,12 @@ async fn uncertain_tries_are_counted_on_the_notification(bed: TestBed) {
     let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
     let seq = bed.notification(&ids[0]).await.seq;
     let mut tx = bed.begin().await;
-    for _ in 0..2 {
-        let counts = BTreeMap::from([(seq, 3), (999, 1)]);
-        assert_eq!(attempts::count_uncertain(&mut tx.conn(), &counts).await.unwrap(), 1);
+    for n in 1..=2 {
+        let intents = ["a", "b", "c"].map(|target| intent(seq, target, n));
+        attempts::intend(&mut tx.conn(), bed.now(), "n", &intents).await.unwrap();
+        let answered = [result(&bed, seq, "a", n, "uncertain")];
+        attempts::record_uncertain(&mut tx.conn(), &answered).await.unwrap();
+        attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![seq, 999]).await.unwrap();
     }
     tx.commit().await.unwrap();
     assert_eq!(bed.notification(&ids[0]).await.uncertain, 6);

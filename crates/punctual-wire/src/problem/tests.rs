@@ -94,7 +94,8 @@ fn details_name_what_would_be_right() {
     check(Problem::id_reused("x"), 409, "id_reused", "`x`");
     check(Problem::owned_by_other("old"), 409, "owned_by_other", "`old`");
     check(Problem::auth_failed(), 401, "auth_failed", "Bearer");
-    check(Problem::scope_missing("operate"), 403, "scope_missing", "`operate`");
+    check(Problem::scope_missing("operate"), 403, "scope_missing", "the scope `operate`.");
+    check(Problem::any_scope_missing(&["author", "send"]), 403, "scope_missing", "`author` or `send`");
     check(Problem::not_found("list", "ops"), 404, "not_found", "no list `ops`");
     check(Problem::route_not_found(), 404, "not_found", "/openapi.json");
     check(Problem::only_works(), 404, "not_found", "`api` or `all`");

@@ -74,7 +74,7 @@ impl AfterCommit {
         }
         for (list, from) in self.lists {
             if let Err(error) = engine.list_moved(&list, from.as_deref()).await {
-                tracing::warn!(list.name = list.name, %error, "messages for a list are not yet on its channel");
+                tracing::warn!(list.name = list.name, %error, "queued messages of a list could not be moved to its channel yet");
             }
         }
     }

@@ -365,7 +365,7 @@ pub(super) async fn schedule<'a>(
         scheduler_errors = ?told,
         subjectType = subject.subject_type,
         subjectId = subject.id,
-        "saved, but not all of it is scheduled; it is retried"
+        "saved, but scheduling failed in part; it is retried"
     );
 }
 

@@ -81,7 +81,7 @@ async fn mark_failed(engine: &Engine, now: Timestamp, id: &str, error: &str) {
         tx.commit().await
     };
     if let Err(error) = marked.await {
-        tracing::debug!(rule.id = id, error = %chain(&error), "a rule that could not be scheduled could not be marked");
+        tracing::debug!(rule.id = id, error = %chain(&error), "a rule that could not be scheduled could not be marked as such");
     }
 }
 
@@ -214,7 +214,7 @@ pub async fn reconcile(engine: &Engine, now: Timestamp) -> Result<usize, EngineE
     drop(reader);
     let failed = sync(engine, &late, Cause::Machine).await;
     for NotSynced { rule_id, error } in &failed {
-        tracing::warn!(rule.id = rule_id, error, "a rule is still out of step with its schedule");
+        tracing::warn!(rule.id = rule_id, error, "a rule is still not in sync with its schedule");
     }
     let orphans: Vec<String> = expected.into_iter().filter(is_orphan).map(|row| row.key).collect();
     let mut ended = 0;

@@ -120,7 +120,7 @@ const FIRST_BATCHES: usize = 3;
 pub(crate) async fn apply_announced(engine: &Engine, providers: &Providers, key: Option<String>) {
     let Some(key) = key else { return };
     if let Err(error) = apply_first(engine, providers, &key).await {
-        tracing::warn!(work.key = key, %error, "a change of reminders is left to its work row");
+        tracing::warn!(work.key = key, %error, "a change of reminders could not be applied at once; its work row applies it");
     }
 }
 

@@ -204,7 +204,7 @@ pub(super) async fn repair(engine: &Engine, now: Timestamp, guid: &str) -> Resul
     let next = plan::plan_next(&mut tx, now, &subscription).await?;
     tx.commit().await?;
     if let Some(next) = &next {
-        tracing::info!(work.key = next.key.as_str(), "a subscription without a run ahead has one now");
+        tracing::info!(work.key = next.key.as_str(), "a subscription had no planned run; one is planned now");
     }
     Ok(next.is_some())
 }

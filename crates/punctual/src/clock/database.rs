@@ -83,10 +83,10 @@ impl Keeper {
         if is_off && !self.own_is_off {
             tracing::warn!(
                 offset_ms = off.as_millis(),
-                "this machine's clock is wrong; the node goes by the right time all the same"
+                "the clock of this machine is wrong; the node uses the time of the database"
             );
         } else if !is_off && self.own_is_off {
-            tracing::info!(offset_ms = off.as_millis(), "this machine's clock is right again");
+            tracing::info!(offset_ms = off.as_millis(), "the clock of this machine is correct again");
         }
         self.own_is_off = is_off;
     }

@@ -56,7 +56,7 @@ pub fn start_old_scheduler(engine: Engine, wall: Arc<dyn Clock>) {
         loop {
             wall.sleep_until(wall.now() + LOOKS_EVERY).await;
             if let Err(error) = old_scheduler_pass(&engine, engine.clock.now()).await {
-                tracing::debug!(%error, "the simulated old scheduler stumbled");
+                tracing::debug!(%error, "the simulated old scheduler failed");
             }
         }
     });

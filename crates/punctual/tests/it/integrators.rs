@@ -1,6 +1,7 @@
 //! What integrators use, against the shipped binary: the OpenAPI document with the tools of others, clients that others generate
 //! from it, and our own clients.
 
+mod packages;
 mod rows;
 mod rust;
 mod schemathesis;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::server::Place;
 
-const WARNING: &str = "links in mail lead to this machine alone";
+const WARNING: &str = "links in mail point to this machine only";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_that_lead_nowhere_are_shouted_about_where_mail_is_configured() {

@@ -11,6 +11,7 @@ mod crash_points;
 mod definitions;
 mod doctor;
 mod first_minutes;
+mod guide_calls;
 mod integrators;
 mod links;
 mod log_file;

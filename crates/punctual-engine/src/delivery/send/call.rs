@@ -69,15 +69,6 @@ impl Engine {
             }
             Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
         };
-        if let SendOutcome::Uncertain { error } = &outcome {
-            tracing::warn!(
-                notification.id = %item.row.id,
-                channel.key = channel.key.as_str(),
-                attempt = item.row.attempts,
-                error,
-                "an attempt may or may not have reached its target"
-            );
-        }
         call_ended(span, &outcome);
         let at = self.clock.now();
         self.metrics.sent(channel.key.as_str(), &outcome);
