@@ -254,6 +254,7 @@ export interface AutomationRun {
   ownership: Ownership;
   periodEnd?: string | null;
   periodStart?: string | null;
+  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
@@ -2672,6 +2673,7 @@ export interface RunSummary {
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
   owner?: string | null;
+  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
@@ -2731,6 +2733,7 @@ export interface Schedule {
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
   payload: Record<string, unknown>;
+  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
@@ -3854,6 +3857,7 @@ export interface Work {
   onHold: boolean;
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
+  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;

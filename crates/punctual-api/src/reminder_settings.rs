@@ -69,7 +69,9 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 ///
 /// One of that id is changed; where there is none, it is made. Type of source and kind of trigger cannot be changed.
 #[utoipa::path(put, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
-    params(("id" = String, Path)), request_body = ReminderSettingRequest, responses((status = 200, body = ReminderSetting)))]
+    params(("id" = String, Path)), request_body(content = ReminderSettingRequest, example = json!({"name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry", "kind": "dateBased",
+        "date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}, "recipients": {"addresses": ["a@b.example"]},
+        "delivery": {"channel": "email:default", "quietHours": {"from": "22:00", "to": "07:00"}}})), responses((status = 200, body = ReminderSetting)))]
 pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Author>,
@@ -135,7 +137,9 @@ pub async fn plan(
 
 /// See what a new reminder setting would do
 #[utoipa::path(post, path = "/api/v1/reminder-settings/plan", tag = "Reminders", security(("key" = ["author"])),
-    request_body = ReminderSettingRequest, responses((status = 200, body = ReminderPlan)))]
+    request_body(content = ReminderSettingRequest, example = json!({"name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry", "kind": "dateBased",
+        "date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}, "recipients": {"addresses": ["a@b.example"]},
+        "delivery": {"channel": "email:default", "quietHours": {"from": "22:00", "to": "07:00"}}})), responses((status = 200, body = ReminderPlan)))]
 pub async fn plan_new(State(app): State<Shared>, caller: Caller<Author>, body: Json) -> Answer {
     let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
     let draft = draft(&app, &caller, id, None, &body.value).await?;

@@ -74,7 +74,7 @@ pub async fn put(
 
 /// Tell the states of at most 10,000 sources
 #[utoipa::path(post, path = "/api/v1/sources", tag = "Sources", security(("key" = ["ingest"])),
-    request_body = Batch<NamedSourceRequest>, responses((status = 200, body = Batch<SourceOutcome>)))]
+    request_body(content = Batch<NamedSourceRequest>, example = json!({"items": [{"type": "document", "id": "43", "businessUnit": "nz", "state": {"kind": "first-aid", "expiresOn": "2030-06-14"}}]})), responses((status = 200, body = Batch<SourceOutcome>)))]
 pub async fn bulk(
     State(app): State<Shared>,
     caller: Caller<Ingest>,

@@ -34,7 +34,9 @@ use crate::{
 /// The schema is kept as it is; it is checked when it is published.
 #[utoipa::path(post, path = "/api/v1/surveys", tag = "Surveys", security(("key" = ["author"])),
     request_body(content = SurveyRequest, example = json!({"name": "CSI-GR", "schema": {"title": {"en": "How was your visit?"},
-        "questions": [{"id": "rate", "type": "nps", "text": {"en": "How likely are you to recommend us?"}, "required": true}], "triggers": []}})),
+        "questions": [{"id": "rate", "type": "nps", "text": {"en": "How likely are you to recommend us?"}, "required": true}],
+        "triggers": [{"id": "after-visit", "eventKind": "service-visit-closed", "dedupRecipe": ["templateId", "candidate.wip"],
+            "schedule": {"initialDelay": "1h", "reminders": ["2d"]}, "channel": "whatsapp:default"}]}})),
     responses((status = 201, body = Survey)))]
 pub async fn post(
     State(app): State<Shared>,

@@ -28,6 +28,7 @@ pub(crate) static NATS: AboutAdapter = AboutAdapter {
     title: "NATS JetStream",
     purpose: "publishes messages to a subject",
     types: &["nats"],
+    example: r#"{"url":"tls://nats.example.com","subject":"surveys.answers"}"#,
     settings: &[
         Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
         Setting::text("subject", "Subject", "where to publish, such as surveys.answers").required(),
@@ -45,6 +46,7 @@ pub(crate) static AMQP: AboutAdapter = AboutAdapter {
     title: "AMQP 0.9.1",
     purpose: "publishes messages to RabbitMQ",
     types: &["amqp"],
+    example: r#"{"url":"amqps://rabbit.example.com","queue":"survey-answers"}"#,
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://rabbit.example.com/vhost").required(),
         Setting::text("exchange", "Exchange", "where messages go, with a routing key"),
@@ -63,6 +65,7 @@ pub(crate) static AMQP1: AboutAdapter = AboutAdapter {
     title: "AMQP 1.0",
     purpose: "sends messages to Azure Service Bus, ActiveMQ and others",
     types: &["amqp1"],
+    example: r#"{"url":"amqps://bus.example.com","address":"survey-answers"}"#,
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://bus.servicebus.windows.net").required(),
         Setting::text("address", "Address", "a queue, topic or other node, such as survey-answers")

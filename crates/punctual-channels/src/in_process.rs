@@ -23,6 +23,7 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
     title: "In process",
     purpose: "calls a handler that was registered in this process",
     types: &["in-process"],
+    example: r#"{"handler":"log"}"#,
     settings: &[Setting::text(
         "handler",
         "Handler",

@@ -13,6 +13,7 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
     title: "Memory",
     purpose: "keeps messages in this process, for trying things out",
     types: &["memory"],
+    example: "{}",
     settings: &[],
 };
 

@@ -51,6 +51,7 @@ impl Provider for SendGrid {
         title: "SendGrid",
         purpose: "sends mail through SendGrid",
         types: &["email"],
+        example: r#"{"apiKey":"env:SENDGRID","from":"reminders@example.com"}"#,
         settings: &[
             Setting::text("apiKey", "API key", "a key with the right to send mail, `SG.…`")
                 .required()

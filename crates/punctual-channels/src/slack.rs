@@ -31,6 +31,7 @@ impl Provider for Slack {
         title: "Slack",
         purpose: "posts into one room through an incoming webhook",
         types: &["slack"],
+        example: r#"{"url":"env:SLACK_URL"}"#,
         settings: &[
             Setting::url(
                 "url",

@@ -56,6 +56,7 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
     title: "Mail over SMTP",
     purpose: "sends mail to a relay",
     types: &["email"],
+    example: r#"{"host":"mail.example.com","from":"reminders@example.com"}"#,
     settings: &[
         Setting::text("host", "Host", "the name of the relay, such as mail.example.com").required(),
         Setting::number(

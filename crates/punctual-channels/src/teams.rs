@@ -35,6 +35,7 @@ impl Provider for Teams {
         title: "Microsoft Teams",
         purpose: "posts into one conversation through a workflow",
         types: &["teams"],
+        example: r#"{"url":"env:TEAMS_URL"}"#,
         settings: &[
             Setting::url(
                 "url",

@@ -53,6 +53,7 @@ impl Provider for Twilio {
         title: "Twilio",
         purpose: "sends SMS through Twilio",
         types: &["sms"],
+        example: r#"{"accountSid":"AC0123456789abcdef0123456789abcdef","authToken":"env:TWILIO","from":"Punctual","callbackUrl":"https://punctual.example.com"}"#,
         settings: &[
             Setting::text("accountSid", "Account SID", "`AC` and 32 hexadecimal digits").required(),
             Setting::text("from", "From", "the sending number such as +14155552671, a short code, or a name"),

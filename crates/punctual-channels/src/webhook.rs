@@ -31,6 +31,7 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
     title: "Webhook",
     purpose: "posts signed JSON to a URL",
     types: &["webhook"],
+    example: r#"{"url":"https://crm.example.com/punctual","secret":"env:WEBHOOK"}"#,
     settings: &[
         Setting::url("url", "URL", "where messages are posted, unless a target brings a URL of its own"),
         Setting::text("secret", "Signing secret", "`whsec_` and 24 to 64 random bytes in base64")

@@ -48,6 +48,7 @@ static WORDING_ALONE: punctual_model::AboutAdapter = punctual_model::AboutAdapte
     title: "",
     purpose: "",
     types: &[],
+    example: "{}",
     settings: &[crate::short_text::TEXT, TEMPLATE, LANGUAGE, LANGUAGES, PARAMETERS],
 };
 

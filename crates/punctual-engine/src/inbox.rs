@@ -30,6 +30,7 @@ const ABOUT: AboutAdapter = AboutAdapter {
     title: "Inbox",
     purpose: "puts messages into people's inboxes in the console",
     types: &["inbox"],
+    example: "{}",
     settings: &[],
 };
 

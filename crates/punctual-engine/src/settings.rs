@@ -1,18 +1,23 @@
 //! The settings of a channel, subscriber or consumer on their way into the database: the only way there is.
 //!
-//! A secret that is left out is kept, unless it would then be sent to another place than it was given for. A reference
-//! must be one that this node can look up. What is left is checked by the adapter and sealed.
+//! A secret that is left out, or marked as stored, is kept, unless it would then be sent to another place than it was given for. A
+//! reference must be one that this node can look up. What is left is checked by the adapter and sealed.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{Adapter, SecretReference, SettingsFault};
 use punctual_store::{Conn, StoreError, channels::ChannelRow};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Engine, SecretsError,
     kept_secret::{GivenForElsewhere, GivenSecret},
 };
+
+/// What stands for a secret that is stored and not shown; whoever hands it back keeps it.
+pub fn stored_secret() -> Value {
+    json!({ "set": true })
+}
 
 /// What somebody wants to store.
 pub struct NewSettings<'a> {
@@ -95,12 +100,17 @@ fn with_kept_secrets(
     let is_moved = !same_adapter || old.is_some_and(|old| is_moved(fields, old, adapter));
     let mut faults = Vec::new();
     for secret in secrets {
+        let stored = old.and_then(|old| old.get(secret)).cloned();
         let given = match fields.remove(secret) {
             None => GivenSecret::LeftOut,
             Some(Value::Null) => GivenSecret::TakenAway,
+            Some(Value::Object(mark)) => {
+                faults.extend(mark_faults(secret, &mark, stored.is_some()));
+                GivenSecret::LeftOut
+            }
             Some(given) => GivenSecret::Given(given),
         };
-        match given.over(old.and_then(|old| old.get(secret)).cloned(), is_moved) {
+        match given.over(stored, is_moved) {
             Ok(None) => {}
             Ok(Some(secret_to_store)) => drop(fields.insert(secret.to_owned(), secret_to_store)),
             Err(GivenForElsewhere) => faults.push(SettingsFault {
@@ -115,14 +125,53 @@ fn with_kept_secrets(
     if faults.is_empty() { Ok(settings) } else { Err(faults) }
 }
 
+/// What is wrong with an object in place of a secret: it is the mark of one that is stored, or nothing.
+fn mark_faults(secret: &str, mark: &Map<String, Value>, is_stored: bool) -> Vec<SettingsFault> {
+    let fault = |pointer: String, code: &'static str, detail: String| SettingsFault { pointer, code, detail };
+    let mut faults: Vec<SettingsFault> = mark
+        .keys()
+        .filter(|name| *name != "set")
+        .map(|name| {
+            let detail =
+                format!("`{name}` is not known here; a secret that is stored is `{{\"set\": true}}`.");
+            fault(
+                format!("/{secret}/{}", name.replace('~', "~0").replace('/', "~1")),
+                "unknown_field",
+                detail,
+            )
+        })
+        .collect();
+    if mark.get("set") != Some(&Value::Bool(true)) {
+        let detail =
+            format!("`{secret}` takes text, null, or `{{\"set\": true}}` for the one that is stored.");
+        faults.push(fault(format!("/{secret}"), "wrong_type", detail));
+    } else if !is_stored {
+        let detail = format!(
+            "The server has no `{secret}` of this definition; give it, or a reference such as `env:NAME` or `file:NAME`."
+        );
+        faults.push(fault(format!("/{secret}"), "secret_required", detail));
+    }
+    faults
+}
+
+/// The settings without marks of what is stored, for who looks at them before it is known what is.
+pub(crate) fn unmarked(settings: &Value, adapter: &dyn Adapter) -> Value {
+    let mut settings = settings.clone();
+    if let Some(fields) = settings.as_object_mut() {
+        let secrets = adapter.secret_fields();
+        fields.retain(|name, value| !(value.is_object() && secrets.contains(&name.as_str())));
+    }
+    settings
+}
+
 /// Whether a setting that decides where secrets go is another one now.
 fn is_moved(new: &Map<String, Value>, old: &Map<String, Value>, adapter: &dyn Adapter) -> bool {
     let secrets = adapter.secret_fields();
     adapter.destination_fields().iter().any(|field| {
         let (new, old) = (new.get(*field), old.get(*field));
         match new {
-            // A secret address that is left out is kept.
-            None if secrets.contains(field) => false,
+            // A secret address that is left out or marked is kept.
+            None | Some(Value::Object(_)) if secrets.contains(field) => false,
             _ => new.filter(|value| !value.is_null()) != old.filter(|value| !value.is_null()),
         }
     })
@@ -162,6 +211,26 @@ mod tests {
         let old = old.as_object().cloned();
         with_kept_secrets(given, old.as_ref(), same_adapter, &Secretive)
             .map_err(|faults| faults.into_iter().map(|fault| fault.pointer).collect())
+    }
+
+    #[test]
+    fn t12_a_mark_keeps_what_is_stored_and_nothing_else() {
+        let old = json!({"url": "u", "token": "t", "port": 1});
+        let refused = |pointers: &[&str]| Err(pointers.iter().map(|one| (*one).to_owned()).collect());
+        let cases = [
+            (json!({"port": 1, "token": {"set": true}}), Ok(json!({"port": 1, "url": "u", "token": "t"}))),
+            (
+                json!({"port": 1, "url": {"set": true}, "token": {"set": true}}),
+                Ok(json!({"port": 1, "url": "u", "token": "t"})),
+            ),
+            (json!({"port": 2, "url": null, "token": {"set": true}}), refused(&["/token"])),
+            (json!({"port": 1, "token": {"set": false}}), refused(&["/token"])),
+            (json!({"port": 1, "token": {"set": true, "o/t": 1}}), refused(&["/token/o~1t"])),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(kept(given.clone(), old.clone(), true), expected, "{given}");
+        }
+        assert_eq!(kept(json!({"token": {"set": true}}), json!({}), true), refused(&["/token"]));
     }
 
     #[test]

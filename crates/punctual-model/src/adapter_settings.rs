@@ -10,12 +10,14 @@ pub struct AboutAdapter {
     pub purpose: &'static str,
     /// The types of channel keys that it is made for; the first is offered.
     pub types: &'static [&'static str],
+    /// Settings that are right as they stand, as JSON: what the OpenAPI document shows.
+    pub example: &'static str,
     pub settings: &'static [Setting],
 }
 
 impl AboutAdapter {
     /// An adapter that says nothing of itself.
-    pub const NONE: Self = Self { title: "", purpose: "", types: &[], settings: &[] };
+    pub const NONE: Self = Self { title: "", purpose: "", types: &[], example: "{}", settings: &[] };
 
     pub fn setting(&self, name: &str) -> Option<&'static Setting> {
         self.settings.iter().find(|setting| setting.name == name)

@@ -88,6 +88,12 @@ pub trait Builtin: Send + Sync {
     /// What a definition calls it, such as `delivery-kpis`.
     fn key(&self) -> &'static str;
 
+    /// What is wrong with what else the source of the definition holds, by pointers from the source; asked when a
+    /// report is saved.
+    fn check(&self, _settings: &Value) -> Vec<Fault> {
+        Vec::new()
+    }
+
     /// `settings` is what else the source of the definition holds.
     fn fetch<'a>(
         &'a self,
@@ -286,8 +292,13 @@ impl Sources {
     pub fn check(&self, definition: &Definition, author: Author<'_>) -> Vec<Fault> {
         let fault = |pointer: &str, code, detail: String| vec![Fault::new(pointer, code, detail)];
         match &definition.source {
-            SourceKind::Builtin { key, .. } if self.builtins.contains_key(key.as_str()) => Vec::new(),
-            SourceKind::Builtin { key, .. } => {
+            SourceKind::Builtin { key, settings } => {
+                if let Some(builtin) = self.builtins.get(key.as_str()) {
+                    let found = builtin.check(settings).into_iter();
+                    return found
+                        .map(|fault| Fault { pointer: format!("/source{}", fault.pointer), ..fault })
+                        .collect();
+                }
                 let detail = format!(
                     "`{}` is no built-in report; {}",
                     punctual_model::fault::shown(key),

@@ -161,10 +161,29 @@ const GIVE_BACK: Sql = sql!(
     "UPDATE run_ownership
      SET status = 'cancelled', version = version + 1, updated_at = $1
      WHERE workflow = $2 AND owner = $3 AND status = 'owned' AND subject_id IN ({texts $4})
+       AND NOT (key IN ({texts $5}))
      RETURNING key",
 );
+const OWNED: Sql = sql!(
+    "run_ownership.owned", as Key,
+    "SELECT {columns} FROM run_ownership
+     WHERE workflow = $1 AND owner = $2 AND status = 'owned' AND subject_id IN ({texts $3})",
+);
 
-/// Frees what this owner has taken and not delivered; returns the keys. What was delivered stays so.
+/// The keys of what this owner has taken and not delivered.
+#[boxed]
+pub async fn owned(
+    conn: &mut Conn<'_>,
+    workflow: &str,
+    owner: &str,
+    subjects: Vec<String>,
+) -> Result<Vec<String>> {
+    let keys: Vec<Key> = conn.fetch_all(&OWNED, args![workflow, owner, subjects]).await?;
+    Ok(keys.into_iter().map(|row| row.key).collect())
+}
+
+/// Frees what this owner has taken and not delivered, but for the keys that it keeps; returns the keys. What was
+/// delivered stays so.
 #[boxed]
 pub async fn give_back(
     conn: &mut Conn<'_>,
@@ -172,8 +191,9 @@ pub async fn give_back(
     workflow: &str,
     owner: &str,
     subjects: Vec<String>,
+    kept: Vec<String>,
 ) -> Result<Vec<String>> {
-    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, workflow, owner, subjects]).await?;
+    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, workflow, owner, subjects, kept]).await?;
     Ok(keys.into_iter().map(|row| row.key).collect())
 }
 
@@ -199,4 +219,4 @@ pub async fn taken(
     conn.fetch_all(&TAKEN, args![workflow, owner, from, to, limit, subjects]).await
 }
 
-crate::db::statements![TAKE, HOLD, TAKE_OVER, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, TAKEN];
+crate::db::statements![TAKE, HOLD, TAKE_OVER, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, OWNED, TAKEN];

@@ -43,6 +43,7 @@ pub struct Work {
     pub status: Cow<'static, str>,
     /// A person must look: nothing runs until it is released.
     pub on_hold: bool,
+    /// Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run.
     pub reason_code: Option<String>,
     pub retry_count: i64,
     /// When it is retried, after a failure.

@@ -7,6 +7,7 @@
 
 pub mod changes;
 pub mod children;
+mod closed;
 pub mod commands;
 pub mod delivery;
 pub mod due;

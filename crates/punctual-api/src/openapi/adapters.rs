@@ -66,11 +66,17 @@ fn settings(name: &str, about: &AboutAdapter) -> Value {
         "properties": properties,
         // Schemas for editors choose by it.
         "x-adapter": name,
+        "example": example(about),
     });
     if !required.is_empty() {
         schema["required"] = required.into();
     }
     schema
+}
+
+/// What the adapter itself says; a test saves each.
+fn example(about: &AboutAdapter) -> Value {
+    serde_json::from_str(about.example).unwrap_or_default()
 }
 
 fn property(setting: &Setting) -> Value {

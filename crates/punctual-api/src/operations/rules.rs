@@ -98,7 +98,8 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
 
 /// Change, pause or resume a rule
 #[utoipa::path(patch, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["author"])),
-    params(("id" = String, Path)), request_body = RuleChange, responses((status = 200, body = Rule)))]
+    params(("id" = String, Path)), request_body(content = RuleChange, example = json!({"rule": {"type": "relative", "anchor": "start", "offset": "-2h"},
+        "message": {"subject": "Soon: {{ title }}", "body": "{{ title }} starts {{ whenLabel }}."}})), responses((status = 200, body = Rule)))]
 pub async fn patch(
     State(app): State<Shared>,
     caller: Caller<Author>,

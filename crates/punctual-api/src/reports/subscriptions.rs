@@ -92,7 +92,8 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 ///
 /// One of that guid is changed; where there is none, it is made.
 #[utoipa::path(put, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
-    params(("guid" = String, Path)), request_body = ReportSubscriptionRequest, responses((status = 200, body = ReportSubscription)))]
+    params(("guid" = String, Path)), request_body(content = ReportSubscriptionRequest, example = json!({"name": "Weekly deliveries", "cadence": {"cron": "0 8 * * MON", "timeZone": "Europe/Berlin"},
+        "report": {"source": {"builtin": "delivery-kpis"}, "format": ["html"]}, "recipients": {"addresses": ["a@b.example"]}, "channel": "email:default"})), responses((status = 200, body = ReportSubscription)))]
 pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Author>,

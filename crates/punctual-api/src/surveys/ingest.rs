@@ -40,7 +40,8 @@ pub async fn post(
 
 /// The same, at the address that other systems know
 #[utoipa::path(post, path = "/api/Surveys/Triggers/ingest", tag = "Surveys", security(("key" = ["ingest"])),
-    request_body = IngestRequest, responses((status = 200, body = Ingested)))]
+    request_body(content = IngestRequest, example = json!({"eventKind": "service-visit-closed", "items": [{"payload": {"wip": "40957", "dealerId": "1", "jobType": "GR"},
+        "recipient": {"address": "+964 770 000 0002", "locale": "ar", "customerRef": "cust-124"}}]})), responses((status = 200, body = Ingested)))]
 pub async fn post_as_known(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
@@ -69,7 +70,8 @@ async fn ingest(
 ///
 /// The trigger's filter, recipe, schedule and channel count as for events.
 #[utoipa::path(post, path = "/api/v1/surveys/{id}/campaigns", tag = "Surveys", security(("key" = ["operate"])),
-    params(("id" = i64, Path)), request_body = CampaignRequest, responses((status = 200, body = Ingested)))]
+    params(("id" = i64, Path)), request_body(content = CampaignRequest, example = json!({"triggerId": "after-visit", "items": [{"payload": {"wip": "40958", "dealerId": "1"},
+        "recipient": {"address": "+964 770 000 0003", "locale": "en", "customerRef": "cust-125"}}]})), responses((status = 200, body = Ingested)))]
 pub async fn campaign(
     State(app): State<Shared>,
     caller: Caller<Operate>,

@@ -82,7 +82,7 @@ pub async fn opened(State(app): State<Shared>, _visitor: Visitor, Segments(id): 
 /// The first valid answer counts. The same `submissionId` again gets the same result; another one is refused.
 #[utoipa::path(post, path = "/api/v1/public/surveys/{publicId}/responses", tag = "Survey links",
     params(("publicId" = String, Path)),
-    request_body(content = ResponseRequest, example = json!({"submissionId": "a-1", "answers": {"rate": 9}})),
+    request_body(content = ResponseRequest, example = json!({"submissionId": "a-1", "answers": {"rate": 9}, "meta": {"agentId": "agent-7"}})),
     responses((status = 200, body = ResponseTaken)))]
 pub async fn respond(
     State(app): State<Shared>,
@@ -95,7 +95,8 @@ pub async fn respond(
 
 /// The same, at the address that other systems know
 #[utoipa::path(post, path = "/SurveyInstances/{publicId}/responses", tag = "Survey links",
-    params(("publicId" = String, Path)), request_body = ResponseRequest,
+    params(("publicId" = String, Path)),
+    request_body(content = ResponseRequest, example = json!({"submissionId": "a-1", "answers": {"rate": 9}, "meta": {"agentId": "agent-7"}})),
     responses((status = 200, body = ResponseTaken)))]
 pub async fn respond_as_known(
     State(app): State<Shared>,

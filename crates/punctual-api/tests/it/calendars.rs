@@ -10,9 +10,9 @@ on_both! {
     a_calendar_is_read_through_its_secret_link;
     a_calendar_file_is_imported_and_imported_again;
     what_repeats_is_imported_date_by_date_and_told_in_time;
-    dates_that_are_no_longer_in_a_file_are_removed;
+    s3_36_dates_that_are_no_longer_in_a_file_are_removed;
     place_and_description_are_kept;
-    a_date_of_the_year_9999_is_refused_and_never_another_date;
+    s3_41_a_date_of_the_year_9999_is_refused_and_never_another_date;
 }
 
 async fn a_calendar_is_read_through_its_secret_link(bed: TestBed) {
@@ -137,7 +137,7 @@ async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: TestBed) {
     assert_eq!(told, evenings.map(|hour| format!("{hour}:00:00Z")));
 }
 
-async fn dates_that_are_no_longer_in_a_file_are_removed(bed: TestBed) {
+async fn s3_36_dates_that_are_no_longer_in_a_file_are_removed(bed: TestBed) {
     let client = with_ann(&bed).await;
     let file = |rule: &str, more: &str| {
         format!(
@@ -200,7 +200,7 @@ async fn place_and_description_are_kept(bed: TestBed) {
     bed.leaves_open("the concert is not due");
 }
 
-async fn a_date_of_the_year_9999_is_refused_and_never_another_date(bed: TestBed) {
+async fn s3_41_a_date_of_the_year_9999_is_refused_and_never_another_date(bed: TestBed) {
     let client = with_ann(&bed).await;
     for date in ["9999-12-31", "9999-12-31T00:00:00Z", "0001-01-01"] {
         let body = json!({ "title": "For ever", "startDate": date, "isAllDay": true, "creator": "ann" });

@@ -4,7 +4,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use punctual_channels::{
-    AmqpAdapter, Guard, NatsAdapter, Trust, WebhookAdapter, consumer_adapters, guard::Lookup,
+    AmqpAdapter, Captured, Guard, NatsAdapter, Trust, WebhookAdapter, adapters, consumer_adapters,
+    guard::Lookup,
 };
 use punctual_store::{
     Lane,
@@ -29,6 +30,25 @@ pub fn with_brokers(bed: TestBedBuilder) -> TestBedBuilder {
     bed.consumers(consumer_adapters(&guard, &trust))
         .adapter(NatsAdapter::new(guard.clone(), trust.clone()))
         .adapter(AmqpAdapter::new(guard, trust))
+}
+
+/// Every name leads to this machine.
+struct Loopback;
+
+impl Lookup for Loopback {
+    fn lookup(&self, _host: String, port: u16) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])))
+    }
+}
+
+/// Every adapter that ships, and names that can be looked up without a network.
+pub fn with_every_adapter(bed: TestBedBuilder) -> TestBedBuilder {
+    let guard = Guard::with_lookup("127.0.0.0/8".parse().unwrap(), Arc::new(Loopback));
+    let trust = Trust::platform();
+    let mut all = adapters(&guard, &trust, &Captured::new());
+    // The bed has its own, which it looks into.
+    all.retain(|adapter| adapter.name() != "memory");
+    bed.consumers(consumer_adapters(&guard, &trust)).adapters(all)
 }
 
 /// A name that leads into a network that is not allowed.

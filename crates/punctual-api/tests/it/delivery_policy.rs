@@ -1,16 +1,22 @@
 //! The delivery policy through the API: limits and hours of channels, their health, preferences, and why a message waits.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use axum::http::Method;
-use punctual_model::{SendOutcome, delivery_policy::Breaker};
+use punctual_model::SendOutcome;
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::json;
 
-use crate::client::Client;
+use crate::{client::Client, viewer::Viewer};
 
 on_both! {
     limits_and_hours_are_written_and_answered;
     a_channel_tells_how_much_of_its_limits_is_used;
-    a_channel_with_an_open_circuit_says_so with |bed| bed.config(|config| config.breaker = Breaker::default());
+    a_channel_with_an_open_circuit_says_so;
+    s4_80_an_outage_is_seen_in_the_figures_the_badge_and_attention_while_it_lasts;
     a_message_has_a_priority_a_topic_and_an_order_of_channels;
     a_message_that_waits_says_why_and_until_when;
     lists_and_figures_tell_what_waits_from_what_is_stuck;
@@ -93,6 +99,50 @@ async fn a_channel_with_an_open_circuit_says_so(bed: TestBed) {
     let channel = client.get("/api/v1/channels/down:default").await.expect(200);
     assert_eq!(channel["health"]["circuit"], "halfOpen");
     bed.leaves_open("nothing leaves");
+}
+
+async fn s4_80_an_outage_is_seen_in_the_figures_the_badge_and_attention_while_it_lasts(bed: TestBed) {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let down = is_down.clone();
+    let bed = bed.with(|bed| {
+        bed.adapter(Scripted::new("down", move |_| match down.load(Ordering::Relaxed) {
+            true => SendOutcome::Transient { error: "503".into(), retry_after: None },
+            false => SendOutcome::Delivered { provider_id: "1".into() },
+        }))
+    });
+    bed.channel_with(
+        "down:default",
+        "down",
+        json!({ "policy": "fixed", "max": 100, "intervalSeconds": 60 }),
+        false,
+    )
+    .await;
+    let client = Client::new(&bed).await;
+    bed.accept((0..30).map(|n| bed.message_over("down:default", &[&format!("{n}@x.example")])).collect())
+        .await;
+    client.advance("80m").await;
+    let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
+    assert_eq!(
+        (&kpis["stuckCount"], &kpis["queueDepth"], &kpis["parkedCount"]),
+        (&json!(30), &json!(30), &json!(0))
+    );
+    let needs = client.get("/api/v1/attention").await.expect(200);
+    let items = needs["items"].as_array().unwrap();
+    let circuit = items.iter().find(|item| item["kind"] == "circuit").unwrap_or_else(|| panic!("{needs}"));
+    assert_eq!((&circuit["title"], &needs["counts"]["circuit"]), (&json!("down:default"), &json!(1)));
+    assert!(circuit["reason"].as_str().unwrap().contains("503"), "{circuit}");
+    let viewer = Viewer::signed_in(&bed, &client).await;
+    let overview = viewer.page("/").await;
+    let badge = overview.split("href=\"/attention\"").nth(1).unwrap().split("</a>").next().unwrap();
+    assert!(badge.contains(&format!(">{}<", needs["counts"]["total"])), "{badge}");
+    assert!(viewer.page("/attention").await.contains("down:default"));
+    assert_eq!(viewer.page("/outbox?stuck=1").await.matches("data-row=\"").count(), 30);
+    // It is over: nothing is left of it.
+    is_down.store(false, Ordering::Relaxed);
+    client.advance("2h").await;
+    let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
+    assert_eq!((&kpis["stuckCount"], &kpis["queueDepth"]), (&json!(0), &json!(0)));
+    assert_eq!(client.get("/api/v1/attention").await.expect(200)["items"], json!([]));
 }
 
 async fn a_message_has_a_priority_a_topic_and_an_order_of_channels(bed: TestBed) {

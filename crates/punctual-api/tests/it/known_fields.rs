@@ -83,7 +83,7 @@ async fn a_refused_field_is_told_exactly_the_fields_of_the_document(bed: TestBed
             let caller = if path == "/api/v1/sites/{site}/notifications" { &plant } else { &client };
             for (way, shapes) in found {
                 let example = if way.is_empty() { json!({}) } else { content["example"].clone() };
-                let body = with_unknown(example, &way);
+                let (body, _) = with_unknown(example, &way);
                 let target: Method = method.to_uppercase().parse().unwrap();
                 let reply = caller.call(target, &there(path, &places), Some(body)).await;
                 let Some(known) = listed(&reply.body) else { continue };

@@ -13,7 +13,7 @@ on_both! {
     a_pending_message_is_changed_and_no_other;
     a_batch_revives_what_asks_for_it_alone;
     s3_70_a_schedule_has_a_zone_and_a_guid;
-    type_data_is_stored_and_returned;
+    s4_29_type_data_is_stored_and_returned;
     addresses_are_checked_against_the_channel_that_will_be_used;
 }
 
@@ -228,7 +228,7 @@ async fn s3_70_a_schedule_has_a_zone_and_a_guid(bed: TestBed) {
     bed.leaves_open("the schedules are not due");
 }
 
-async fn type_data_is_stored_and_returned(bed: TestBed) {
+async fn s4_29_type_data_is_stored_and_returned(bed: TestBed) {
     let client = Client::new(&bed).await;
     let data = json!({ "pack": { "id": 7 }, "Any": ["thing"] });
     let body = json!({ "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B", "typeData": data });

@@ -243,6 +243,14 @@ async fn an_organisation_sets_the_rules_and_the_hour_of_its_events(bed: TestBed)
         { "rule": { "type": "relative", "anchor": "start", "offset": "-24h" }, "channels": ["email"] } ] });
     let put = client.put("/api/v1/operations/organisations/choir", body.clone()).await.expect(200);
     assert_eq!(put["rules"], body["rules"]);
+    // The same moment in other words would be the same message twice.
+    let mut doubled = body.clone();
+    let again =
+        json!({ "rule": { "type": "relative", "anchor": "start", "offset": "-1d" }, "channels": ["email"] });
+    doubled["rules"].as_array_mut().unwrap().push(again);
+    let refused =
+        client.put("/api/v1/operations/organisations/choir", doubled).await.refused(422, "out_of_range");
+    assert_eq!(Reply::pointers(&refused), ["/rules/2/rule"]);
     let body = json!({ "title": "Concert", "startDate": "2026-05-16", "endDate": "2026-05-16", "isAllDay": true, "creator": "ann", "organisation": "choir" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);
     let runs: Vec<&Value> = made["rules"].as_array().unwrap().iter().map(|rule| &rule["nextRunAt"]).collect();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 
 on_both! {
-    a_row_names_twenty_notifications_and_the_rest_are_found_by_its_id;
+    s0_21_a_row_names_twenty_notifications_and_the_rest_are_found_by_its_id;
 }
 
 /// A client on a bed whose rows send to as many addresses as their key says.
@@ -41,7 +41,7 @@ async fn found(client: &Client, query: &str) -> Vec<String> {
     }
 }
 
-async fn a_row_names_twenty_notifications_and_the_rest_are_found_by_its_id(bed: TestBed) {
+async fn s0_21_a_row_names_twenty_notifications_and_the_rest_are_found_by_its_id(bed: TestBed) {
     let (bed, client) = sending_many(&bed).await;
     for key in ["many/25", "many/20", "many/0"] {
         bed.ensure_one(new_work("many", key, bed.now())).await;

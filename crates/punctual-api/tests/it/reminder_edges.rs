@@ -15,17 +15,99 @@ use crate::{
 };
 
 on_both! {
+    s0_81_no_input_of_a_reminder_reaches_into_another_unit;
     s0_83_a_hold_outlives_its_source_and_only_a_person_releases_it;
     s0_82_a_cancel_ends_one_occurrence_and_never_the_chain;
     a_chain_goes_on_beside_an_occurrence_that_is_held;
-    once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning;
-    a_send_time_moved_before_now_on_the_day_sends_at_once;
-    a_date_given_as_an_instant_keeps_its_key_in_another_zone;
+    s0_64_once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning;
+    s0_67_a_send_time_moved_before_now_on_the_day_sends_at_once;
+    s0_26_a_date_given_as_an_instant_keeps_its_key_in_another_zone;
     a_row_under_the_key_of_an_earlier_version_is_neither_doubled_nor_lost;
-    a_threshold_whose_comparison_changed_fires_anew;
-    a_threshold_that_fired_before_the_upgrade_stays_quiet;
-    a_key_that_would_be_too_long_is_refused_or_seen;
-    the_rules_of_a_zone_are_remembered_with_each_unit;
+    s0_63_a_threshold_whose_comparison_changed_fires_anew;
+    s0_63_a_threshold_that_fired_before_the_upgrade_stays_quiet;
+    s0_31_a_key_that_would_be_too_long_is_refused_or_seen;
+    s0_61_the_rules_of_a_zone_are_remembered_with_each_unit;
+}
+
+/// The four inputs that a reminder has beside its own source, each once of another unit and once of its own.
+async fn s0_81_no_input_of_a_reminder_reaches_into_another_unit(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    for (name, zone) in [("nz", "UTC"), ("de", "UTC")] {
+        unit(&client, name, zone).await;
+    }
+    let of_nz = |key: &str, change: &dyn Fn(&mut Value)| {
+        first_aid(|body| {
+            body["businessUnit"] = json!("nz");
+            body["sourceType"] = json!(key);
+            body["triggerKey"] = json!(key);
+            body["filter"] = json!(null);
+            body["date"]["offsetsDays"] = json!([1]);
+            body["delivery"] = json!({ "channel": "memory:default" });
+            change(body);
+        })
+    };
+    let measured = |metric: Value| {
+        move |body: &mut Value| {
+            body["kind"] = json!("threshold");
+            body["date"] = json!(null);
+            body["recipients"] = json!({ "addresses": ["x"] });
+            body["threshold"] =
+                json!({ "metric": metric, "op": ">=", "value": 3, "firingPolicy": "FalseToTrue" });
+        }
+    };
+    let children = json!({ "sourceType": "child", "parentField": "/parent" });
+    let mut added = children.clone();
+    added["field"] = json!("/amount");
+    let by_list = |body: &mut Value| {
+        body["recipients"] = json!({ "list": "ops" });
+        body["delivery"] = json!({});
+    };
+    let by_lookup = |body: &mut Value| {
+        body["recipients"] =
+            json!({ "lookup": { "sourceType": "person", "idField": "/owner", "field": "/email" } });
+    };
+    setting(&client, of_nz("lookup", &by_lookup)).await;
+    setting(&client, of_nz("list", &by_list)).await;
+    setting(&client, of_nz("count", &measured(json!({ "count": children })))).await;
+    setting(&client, of_nz("sum", &measured(json!({ "sum": added })))).await;
+    // Whatever they name belongs to `de` at first.
+    let has = async |unit: &str| {
+        let list = json!({ "type": "memory", "targets": [format!("list-of-{unit}")], "businessUnit": unit });
+        client
+            .put(&format!("/api/v1/lists/ops{}", if unit == "de" { "" } else { "-own" }), list)
+            .await
+            .expect(200);
+        let person = json!({ "businessUnit": unit, "state": { "email": format!("person-of-{unit}") } });
+        tell(&client, &format!("person/{unit}"), person).await;
+        for n in 0..3 {
+            let state = json!({ "parent": "1", "amount": 2 });
+            tell(&client, &format!("child/{unit}-{n}"), json!({ "businessUnit": unit, "state": state }))
+                .await;
+        }
+    };
+    has("de").await;
+    for source in ["lookup", "list", "count", "sum"] {
+        let state = json!({ "expiresOn": "2026-05-20", "owner": "de" });
+        tell(&client, &format!("{source}/1"), json!({ "businessUnit": "nz", "state": state })).await;
+    }
+    client.advance("10d").await;
+    assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
+    // The same of its own unit is found.
+    has("nz").await;
+    let own_list = |body: &mut Value| {
+        by_list(body);
+        body["triggerKey"] = json!("own-list");
+        body["recipients"] = json!({ "list": "ops-own" });
+    };
+    setting(&client, of_nz("list", &own_list)).await;
+    for source in ["lookup", "list"] {
+        let state = json!({ "expiresOn": "2026-06-20", "owner": "nz" });
+        tell(&client, &format!("{source}/2"), json!({ "businessUnit": "nz", "state": state })).await;
+    }
+    client.advance("40d").await;
+    let mut reached = bed.sent_to();
+    reached.sort();
+    assert_eq!(reached, ["list-of-nz", "person-of-nz", "x", "x"]);
 }
 
 async fn held(bed: &TestBed, key: &str) -> i64 {
@@ -130,7 +212,7 @@ async fn a_chain_goes_on_beside_an_occurrence_that_is_held(bed: TestBed) {
     bed.leaves_open("a held row, and the next one");
 }
 
-async fn once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning(bed: TestBed) {
+async fn s0_64_once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "UTC").await;
     let id = setting(&client, first_aid(|body| {
@@ -158,7 +240,7 @@ async fn once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning(bed: Te
     assert_eq!(sent_at(&bed), ["2026-05-15T07:00:00Z", "2026-05-15T07:00:00Z"]);
 }
 
-async fn a_send_time_moved_before_now_on_the_day_sends_at_once(bed: TestBed) {
+async fn s0_67_a_send_time_moved_before_now_on_the_day_sends_at_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "UTC").await;
     let id = setting(
@@ -186,7 +268,7 @@ async fn a_send_time_moved_before_now_on_the_day_sends_at_once(bed: TestBed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_date_given_as_an_instant_keeps_its_key_in_another_zone(bed: TestBed) {
+async fn s0_26_a_date_given_as_an_instant_keeps_its_key_in_another_zone(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(
@@ -254,7 +336,7 @@ async fn shelf(client: &Client, stock: i64) {
     client.advance("1m").await;
 }
 
-async fn a_threshold_whose_comparison_changed_fires_anew(bed: TestBed) {
+async fn s0_63_a_threshold_whose_comparison_changed_fires_anew(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = setting(&client, stock(">=")).await;
     shelf(&client, 12).await;
@@ -275,7 +357,7 @@ async fn a_threshold_whose_comparison_changed_fires_anew(bed: TestBed) {
     assert_eq!(keys, [key("/stock"), key("/stock<=")]);
 }
 
-async fn a_threshold_that_fired_before_the_upgrade_stays_quiet(bed: TestBed) {
+async fn s0_63_a_threshold_that_fired_before_the_upgrade_stays_quiet(bed: TestBed) {
     let client = Client::new(&bed).await;
     // As the migration leaves a setting that was there: measured against what it compares now.
     let id = "0193f0a0-0000-7000-8000-000000000001";
@@ -311,7 +393,7 @@ async fn a_threshold_that_fired_before_the_upgrade_stays_quiet(bed: TestBed) {
     assert_eq!(bed.work(&key("/stock>=")).await.status, "completed");
 }
 
-async fn a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
+async fn s0_31_a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "UTC").await;
     // Too long for every source: refused where it is written, by the part that is the longest.
@@ -334,17 +416,23 @@ async fn a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
     };
     setting(&client, own(first_aid(|body| body["date"]["offsetsDays"] = json!([7])))).await;
     setting(&client, own(stock(">="))).await;
+    let yearly = |body: &mut Value| {
+        body["kind"] = json!("recurring");
+        body["date"] = json!(null);
+        body["recurring"] = json!({ "field": "/expiresOn", "every": "year", "sendTime": "09:00" });
+    };
+    setting(&client, own(first_aid(yearly))).await;
     let failed = rows(&client, "&status=failed").await;
-    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert_eq!(failed.len(), 3, "{failed:?}");
     assert!(failed.iter().all(|(.., reason)| reason == "key-too-long"), "{failed:?}");
     // Told again there is no second row; gone with its source.
     client.put(&path, source).await.expect(200);
-    assert_eq!(rows(&client, "").await.len(), 2);
+    assert_eq!(rows(&client, "").await.len(), 3);
     client.delete(&path).await.expect(204);
     assert!(rows(&client, "&status=failed").await.is_empty());
 }
 
-async fn the_rules_of_a_zone_are_remembered_with_each_unit(bed: TestBed) {
+async fn s0_61_the_rules_of_a_zone_are_remembered_with_each_unit(bed: TestBed) {
     let client = Client::new(&bed).await;
     let rules = async || {
         let mut reader = bed.store.read().await.unwrap();

@@ -22,10 +22,14 @@ on_both! {
 
 /// The state is stored and nobody is told, as a node that died in between would leave it.
 async fn silently(bed: &TestBed, id: &str, expires_on: &str) {
+    silently_of(bed, "nz", id, expires_on).await;
+}
+
+async fn silently_of(bed: &TestBed, unit: &str, id: &str, expires_on: &str) {
     let change = SourceChange {
         source_type: "document".into(),
         source_id: id.into(),
-        business_unit: Some("nz".into()),
+        business_unit: Some(unit.into()),
         active: true,
         deleted: false,
         state: json!({ "kind": "first-aid", "expiresOn": expires_on }).to_string(),
@@ -112,12 +116,14 @@ async fn s0_75_configured_bounds_are_kept_to(bed: TestBed) {
     for (id, date) in [("1", "2026-06-20"), ("2", "2026-06-21"), ("3", "2026-06-22"), ("4", "2027-06-20")] {
         silently(&bed, id, date).await;
     }
+    silently_of(&bed, "de", "5", "2026-06-20").await;
     run(&client, "dateBased", false).await;
     client.advance("1m").await;
     let planned: BTreeSet<String> = rows(&client, "").await.into_iter().map(|(key, ..)| key).collect();
     let about = |id: &str| planned.iter().filter(|key| key.contains(&format!(":document:{id}:"))).count();
     assert!(about("1") > 0 && about("3") > 0, "batches of two go on: {planned:?}");
     assert_eq!(about("4"), 0, "due beyond the window");
+    assert_eq!(about("5"), 0, "of a unit that is not on the list");
     let listed = client.get("/api/v1/reconciliations").await.expect(200);
     let own = &listed["items"][0];
     assert_eq!((&own["windowDays"], &own["batch"]), (&json!(60), &json!(2)), "{listed}");

@@ -9,14 +9,15 @@ use crate::{
     client::Client,
     report_ownership::{key_of, old, ownership_of, rollout_of},
     reports::{REPORT, client, run, runs, subscribe, weekly},
+    viewer::Viewer,
 };
 
 on_both! {
     s0_84_a_lower_owner_version_never_takes_over_a_higher_one;
     s2_34_single_runs_are_chosen_at_stage_two;
     s2_28_a_run_shows_the_attempts_of_its_messages;
-    a_repair_reads_what_changed_and_nothing_else;
-    every_month_on_the_thirtieth_comes_in_february_too;
+    s2_24_a_repair_reads_what_changed_and_nothing_else;
+    s2_1_every_month_on_the_thirtieth_comes_in_february_too;
 }
 
 fn taking(version: &str) -> Value {
@@ -97,6 +98,11 @@ async fn s2_28_a_run_shows_the_attempts_of_its_messages(bed: TestBed) {
         })
         .collect();
     assert_eq!(told, [(2, "a@b.example", "delivered"), (1, "a@b.example", "transient")], "{done}");
+    let page = Viewer::signed_in(&bed, &client).await.page(&format!("/reports/{guid}/runs/{key}")).await;
+    assert!(
+        page.contains("Attempt 2,") && page.contains("Attempt 1,") && page.contains("451 later"),
+        "{page}"
+    );
 }
 
 async fn pass(bed: &TestBed, walk: &Walk) -> Pass {
@@ -120,7 +126,7 @@ async fn cancel_next(client: &Client, guid: &str) {
     client.post(&format!("/api/v1/work/{}/cancel", next["id"]), json!({})).await.expect(200);
 }
 
-async fn a_repair_reads_what_changed_and_nothing_else(bed: TestBed) {
+async fn s2_24_a_repair_reads_what_changed_and_nothing_else(bed: TestBed) {
     let client = client(&bed).await;
     let mut guids = Vec::new();
     for _ in 0..210 {
@@ -153,7 +159,7 @@ async fn a_repair_reads_what_changed_and_nothing_else(bed: TestBed) {
     assert_eq!(until_quiet(&bed, &walk).await, 210);
 }
 
-async fn every_month_on_the_thirtieth_comes_in_february_too(bed: TestBed) {
+async fn s2_1_every_month_on_the_thirtieth_comes_in_february_too(bed: TestBed) {
     let client = client(&bed).await;
     let body = weekly(|body| {
         let rule = "FREQ=MONTHLY;BYMONTHDAY=28,29,30;BYSETPOS=-1";

@@ -18,11 +18,13 @@ on_both! {
     s2_32_a_subscription_s_zone_and_unit_move_its_pending_run;
     s2_32_new_rules_of_a_zone_move_the_pending_run;
     s2_33_a_lowered_stage_gives_back_what_was_taken;
+    s2_33_what_this_side_alone_makes_at_a_lower_stage_stays;
     s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s;
-    a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one;
-    a_deleted_subscription_stays_in_the_comparison;
-    pausing_asks_for_the_version_that_was_seen;
-    a_cadence_that_skips_short_months_warns;
+    s2_33_reports_go_on_after_the_end_of_the_last_rollout;
+    s2_24_a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one;
+    s2_18_a_deleted_subscription_stays_in_the_comparison;
+    s2_25_pausing_asks_for_the_version_that_was_seen;
+    s2_1_a_cadence_that_skips_short_months_warns;
 }
 
 async fn put_unit(client: &Client, id: &str, zone: &str) {
@@ -56,6 +58,27 @@ async fn s2_32_a_unit_s_zone_moves_the_pending_run_and_repeats_no_period(bed: Te
     assert_eq!((pending.len(), &pending[0]["timeZone"]), (1, &json!("Europe/Berlin")), "{pending:?}");
     bed.run_to("2026-05-25T06:00:00Z").await;
     assert_eq!(bed.sent().len(), 2, "one for each week");
+    weeks(&client, &guid, 2).await;
+}
+
+/// Each run that was delivered is about a week, give or take the hours between two zones, and none begins before another ends
+/// by more than these.
+async fn weeks(client: &Client, guid: &str, count: usize) {
+    let hours = |from: Timestamp, to: Timestamp| to.duration_since(from).as_hours();
+    let mut periods = Vec::new();
+    for one in runs(client, guid).await.iter().filter(|run| run["status"] == "completed") {
+        let whole = run(client, guid, one["key"].as_str().unwrap()).await;
+        let at = |name: &str| whole[name].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+        periods.push(at("periodStart").zip(at("periodEnd")).unwrap_or_else(|| panic!("{whole}")));
+    }
+    periods.sort_unstable();
+    assert_eq!(periods.len(), count, "{periods:?}");
+    for (start, end) in &periods {
+        assert!((24 * 6..=24 * 8).contains(&hours(*start, *end)), "{periods:?}");
+    }
+    for pair in periods.windows(2) {
+        assert!(hours(pair[0].1, pair[1].0).abs() <= 24, "{periods:?}");
+    }
 }
 
 async fn s2_32_a_subscription_s_zone_and_unit_move_its_pending_run(bed: TestBed) {
@@ -75,6 +98,7 @@ async fn s2_32_a_subscription_s_zone_and_unit_move_its_pending_run(bed: TestBed)
     assert_eq!(next_run(&client, &guid).await, "2026-05-25T12:00:00Z");
     bed.run_to("2026-05-25T12:00:00Z").await;
     assert_eq!(bed.sent().len(), 2, "no week twice, and none left out");
+    weeks(&client, &guid, 2).await;
 }
 
 /// The pending run as a program planned it that knew other rules for the zone: `shift` seconds from where it belongs.
@@ -136,6 +160,47 @@ async fn s2_33_a_lowered_stage_gives_back_what_was_taken(bed: TestBed) {
     assert!(bed.sent().is_empty(), "it is the old scheduler's now");
 }
 
+/// At stage 2 the old scheduler is kept from what people ask for: given back, it would be nobody's.
+async fn s2_33_what_this_side_alone_makes_at_a_lower_stage_stays(bed: TestBed) {
+    let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(2, true))).await;
+    let guid = subscribe(&client, from_failing()).await;
+    at_stage(&client, &guid, 3).await;
+    let planned = key_of(&client, &guid).await;
+    let asked = client.post(&format!("{REPORT}/{guid}/automation-runs"), json!({})).await.expect(202);
+    bed.tick().await;
+    let key = asked["key"].as_str().unwrap();
+    assert_eq!(run(&client, &guid, key).await["ownership"]["status"], "owned", "its source is down");
+    // Lowered, and said once more: it stays ours, and is made.
+    for _ in 0..2 {
+        at_stage(&client, &guid, 2).await;
+        let own = run(&client, &guid, key).await;
+        assert_eq!(
+            (&own["status"], &own["ownership"]["status"]),
+            (&json!("pending"), &json!("owned")),
+            "{own}"
+        );
+    }
+    client.post(&ownership_of(key), old()).await.refused(409, "owned_by_other");
+    bed.run_for(3_600).await;
+    assert_eq!(run(&client, &guid, key).await["ownership"]["status"], "deliveryCreated");
+    assert_eq!(bed.sent().len(), 1);
+    assert_eq!(client.get(&ownership_of(&planned)).await.expect(200)["oldSchedulerMayTake"], true);
+}
+
+/// Without a rollout there is no old scheduler: this side makes everything.
+async fn s2_33_reports_go_on_after_the_end_of_the_last_rollout(bed: TestBed) {
+    let client = client(&bed).await;
+    let guid = subscribe(&client, weekly(|_| {})).await;
+    for stage in [1, 2, 3] {
+        at_stage(&client, &guid, stage).await;
+        client.delete(&rollout_of(&guid)).await.refused(409, "state_not_allowed");
+    }
+    at_stage(&client, &guid, 4).await;
+    client.delete(&rollout_of(&guid)).await.expect(204);
+    bed.run_to("2026-05-25T06:00:00Z").await;
+    assert_eq!(bed.sent().len(), 2, "the next one and the one after it");
+}
+
 async fn s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s(bed: TestBed) {
     let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(5, true))).await;
     put_unit(&client, "nz", "Pacific/Auckland").await;
@@ -155,7 +220,7 @@ async fn s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s(bed: TestBed) 
     client.post(&ownership_of(&key), old()).await.expect(200);
 }
 
-async fn a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one(bed: TestBed) {
+async fn s2_24_a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let key = key_of(&client, &guid).await;
@@ -170,7 +235,7 @@ async fn a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one(bed: T
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_deleted_subscription_stays_in_the_comparison(bed: TestBed) {
+async fn s2_18_a_deleted_subscription_stays_in_the_comparison(bed: TestBed) {
     let client = Client::new(&bed).await;
     put_unit(&client, "nz", "Pacific/Auckland").await;
     let guid = subscribe(&client, weekly(|body| body["businessUnit"] = json!("nz"))).await;
@@ -189,7 +254,7 @@ async fn a_deleted_subscription_stays_in_the_comparison(bed: TestBed) {
     assert_eq!(compared().await, [json!(key)], "it was expected, whatever came after");
 }
 
-async fn pausing_asks_for_the_version_that_was_seen(bed: TestBed) {
+async fn s2_25_pausing_asks_for_the_version_that_was_seen(bed: TestBed) {
     let client = client(&bed).await;
     let made = client.post(REPORT, weekly(|_| {})).await.expect(201);
     let (guid, version) = (made["guid"].as_str().unwrap(), made["version"].as_i64().unwrap());
@@ -211,7 +276,7 @@ async fn pausing_asks_for_the_version_that_was_seen(bed: TestBed) {
     assert_eq!(entries, ["stage", "roll-back", "note:the figures differ"]);
 }
 
-async fn a_cadence_that_skips_short_months_warns(bed: TestBed) {
+async fn s2_1_a_cadence_that_skips_short_months_warns(bed: TestBed) {
     let client = client(&bed).await;
     let monthly = |cadence: Value| weekly(|body| body["cadence"] = cadence);
     let warned = async |cadence: Value| {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 on_both! {
-    the_rate_of_a_survey_is_the_same_in_the_list_on_its_page_and_over_the_api;
+    s1_112_the_rate_of_a_survey_is_the_same_in_the_list_on_its_page_and_over_the_api;
     s4_67_a_figure_of_the_outbox_is_the_same_wherever_it_is_said;
     what_needs_attention_is_counted_once;
     s0_31_a_key_is_the_same_wherever_it_is_said;
@@ -25,7 +25,7 @@ on_both! {
 }
 
 /// Eight are asked, five are reached, four of them answer.
-async fn the_rate_of_a_survey_is_the_same_in_the_list_on_its_page_and_over_the_api(bed: TestBed) {
+async fn s1_112_the_rate_of_a_survey_is_the_same_in_the_list_on_its_page_and_over_the_api(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let mut ids = Vec::new();

@@ -16,18 +16,68 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
-    consumers::with_brokers,
+    consumers::{with_brokers, with_every_adapter},
     definitions::{every_provider, with_providers, with_smtp},
 };
 
 on_both! {
     t12_only_plain_references_are_saved with with_providers;
     t12_a_file_needs_a_directory_for_secrets with with_providers;
+    t12_the_mark_of_a_stored_secret_keeps_it_wherever_it_is_saved with with_every_adapter;
     t12_a_channel_without_its_secret_parks_with_that_reason with with_smtp;
     t12_old_references_work_for_one_start with with_smtp;
     t12_a_definition_that_is_saved_has_no_old_reference with with_smtp;
     t12_a_changed_destination_asks_for_the_secret_again with with_providers;
     t12_every_destination_of_every_kind_asks_for_its_secret_again with with_everything;
+}
+
+/// What an export has in place of a secret is taken where a definition is saved, as the document says.
+async fn t12_the_mark_of_a_stored_secret_keeps_it_wherever_it_is_saved(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let smtp = json!({ "host": "mail.example.com", "from": "a@b.example", "username": "u" });
+    let nats = json!({ "url": "tls://nats.example.com", "stream": "A", "deadLetterSubject": "a.b", "username": "u" });
+    let cases = [
+        ("/api/v1/channels/email:a", json!({ "adapter": "smtp", "settings": smtp }), "password", "host"),
+        ("/api/v1/subscribers/email:a", json!({ "adapter": "smtp", "settings": smtp }), "password", "host"),
+        (
+            "/api/v1/consumers/nats:a",
+            json!({ "adapter": "nats", "settings": nats, "active": false }),
+            "password",
+            "url",
+        ),
+    ];
+    for (path, body, secret, place) in cases {
+        let with = |value: Value| {
+            let mut body = body.clone();
+            body["settings"][secret] = value;
+            body
+        };
+        let refused = async |body: Value, pointer: &str, code: &str| {
+            let refused = client.put(path, body).await.expect(422);
+            let error = &refused["errors"][0];
+            assert_eq!(
+                (&error["pointer"], &error["code"]),
+                (&json!(pointer), &json!(code)),
+                "{path}: {refused}"
+            );
+        };
+        let at = format!("/settings/{secret}");
+        // Nothing is there that it could mean.
+        refused(with(json!({ "set": true })), &at, "secret_required").await;
+        client.put(path, with(json!("canary"))).await.expect(200);
+        assert_eq!(
+            client.put(path, with(json!({ "set": true }))).await.expect(200)["secretsSet"],
+            json!([secret])
+        );
+        refused(with(json!({ "set": false })), &at, "wrong_type").await;
+        refused(with(json!({ "set": true, "value": "x" })), &format!("{at}/value"), "unknown_field").await;
+        // It goes to no other place than it was given for.
+        let mut moved = with(json!({ "set": true }));
+        moved["settings"][place] =
+            json!(moved["settings"][place].as_str().unwrap().replace("example.com", "other.example"));
+        refused(moved, &at, "secret_required").await;
+        assert_eq!(client.get(path).await.expect(200)["secretsSet"], json!([secret]), "{path}");
+    }
 }
 
 /// A machine with the file `smtp`, the variable `PUNCTUAL_SECRET_SMTP`, and what an earlier version read beside them.

@@ -10,7 +10,10 @@ use punctual_model::Clock;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Reply};
+use crate::{
+    client::{Client, Reply},
+    viewer::Viewer,
+};
 
 on_both! {
     a_site_gets_a_token_once_and_only_for_itself;
@@ -414,6 +417,11 @@ async fn s4_79_the_backlog_is_what_waits_after_the_acknowledgement(bed: TestBed)
     assert_eq!((&shown["backlog"], &shown["oldestBufferedAgeSeconds"]), (&json!(3), &json!(42)));
     // Its clock is five seconds ahead of ours.
     assert_eq!(shown["clockOffsetMs"], -5_000);
+    let viewer = Viewer::signed_in(&bed, &client).await;
+    for page in ["/sites", "/sites/plant-7"] {
+        let page = viewer.page(page).await;
+        assert!(page.contains("5 s ahead") && !page.contains("behind"), "{page}");
+    }
     plant.post(PLANT, hand_over(json!([item(3), item(4), item(5)]), 3)).await.expect(200);
     let shown = client.get("/api/v1/sites/plant-7").await.expect(200);
     assert_eq!((&shown["backlog"], &shown["oldestBufferedAgeSeconds"]), (&json!(0), &Value::Null));

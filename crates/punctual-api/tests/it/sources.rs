@@ -16,7 +16,8 @@ use crate::{
 };
 
 on_both! {
-    an_older_state_never_overwrites_a_newer_one;
+    s0_51_events_with_and_without_a_sequence_have_one_order_singly_and_in_a_batch;
+    s0_51_an_older_state_never_overwrites_a_newer_one;
     a_batch_about_one_source_is_taken_in_its_order;
     an_event_without_subscribers_is_no_error;
     an_event_reaches_whoever_listens;
@@ -24,8 +25,8 @@ on_both! {
     a_source_that_is_gone_is_gone;
     a_source_that_comes_back_has_its_reminders_again_and_none_twice;
     what_is_said_to_have_happened_tomorrow_and_later_is_refused;
-    a_source_with_a_time_of_a_broken_clock_can_be_changed_again;
-    a_state_of_null_is_refused_and_wipes_nothing;
+    s0_51_a_source_with_a_time_of_a_broken_clock_can_be_changed_again;
+    s0_51_a_state_of_null_is_refused_and_wipes_nothing;
 }
 
 fn changed(sequence: Value, time: Value, state: Value) -> Value {
@@ -37,7 +38,7 @@ fn outcomes(reply: &Value) -> Vec<&str> {
     reply["items"].as_array().unwrap().iter().map(|item| item["outcome"].as_str().unwrap()).collect()
 }
 
-async fn an_older_state_never_overwrites_a_newer_one(bed: TestBed) {
+async fn s0_51_an_older_state_never_overwrites_a_newer_one(bed: TestBed) {
     let client = Client::new(&bed).await;
     let tell = async |sequence: Value, time: Value, state: Value| {
         let reply = client.post("/api/v1/events", changed(sequence, time, state)).await.expect(200);
@@ -62,6 +63,67 @@ async fn an_older_state_never_overwrites_a_newer_one(bed: TestBed) {
     let put = json!({ "state": { "n": 9 }, "sequence": 8 });
     let taken = client.put("/api/v1/sources/document/42", put).await.expect(200);
     assert_eq!((&taken["outcome"], &taken["state"]), (&json!("accepted"), &json!({ "n": 9 })));
+}
+
+/// Every order of four events, one by one and as one batch: the same outcomes, and the same state in the end.
+async fn s0_51_events_with_and_without_a_sequence_have_one_order_singly_and_in_a_batch(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let at = |minute: u32| json!(format!("2026-05-14T04:{minute:02}:00Z"));
+    let about = |subject: &str, (n, sequence, minute): (i64, Option<i64>, u32)| {
+        let mut event = changed(json!(sequence.map(|one| one.to_string())), at(minute), json!({ "n": n }));
+        event["subject"] = json!(format!("document/{subject}"));
+        event
+    };
+    // Two with a sequence, the later one with the earlier time; two without, between and after them.
+    let events = [(1, Some(1), 30), (2, Some(2), 10), (3, None, 20), (4, None, 40)];
+    let mut orders: Vec<Vec<usize>> = vec![vec![]];
+    for _ in events {
+        let longer = orders.into_iter().flat_map(|order| {
+            (0..events.len())
+                .filter(|n| !order.contains(n))
+                .map(|n| [order.clone(), vec![n]].concat())
+                .collect::<Vec<_>>()
+        });
+        orders = longer.collect();
+    }
+    assert_eq!(orders.len(), 24);
+    let headers = [("content-type", "application/cloudevents-batch+json")];
+    for (number, order) in orders.iter().enumerate() {
+        let (one, many) = (format!("one-{number}"), format!("many-{number}"));
+        let mut singly = Vec::new();
+        // What the rule says: by sequence where both have one, else by time; a sequence that was known stays.
+        let (mut known, mut expected): (Option<(i64, Option<i64>, u32)>, Vec<&str>) = (None, Vec::new());
+        for event in order.iter().map(|n| events[*n]) {
+            let is_newer = known.is_none_or(|(_, sequence, minute)| match (event.1, sequence) {
+                (Some(new), Some(old)) => new > old,
+                _ => event.2 >= minute,
+            });
+            if is_newer {
+                known = Some((event.0, event.1.or(known.and_then(|known| known.1)), event.2));
+            }
+            expected.push(if is_newer { "accepted" } else { "stale" });
+            let reply = client.post("/api/v1/events", about(&one, event)).await.expect(200);
+            singly.push(reply["items"][0]["outcome"].as_str().unwrap().to_owned());
+        }
+        let batch: Vec<Value> = order.iter().map(|n| about(&many, events[*n])).collect();
+        let reply =
+            client.send(Method::POST, "/api/v1/events", &headers, Value::from(batch).to_string()).await;
+        let reply = reply.expect(200);
+        assert_eq!(
+            (singly, outcomes(&reply)),
+            (expected.iter().map(ToString::to_string).collect(), expected),
+            "{order:?}"
+        );
+        let (state, sequence, _) = known.unwrap();
+        for name in [one, many] {
+            let source = client.get(&format!("/api/v1/sources/document/{name}")).await.expect(200);
+            assert_eq!(
+                (&source["state"]["n"], &source["sequence"]),
+                (&json!(state), &json!(sequence)),
+                "{order:?} {name}"
+            );
+        }
+    }
 }
 
 async fn a_batch_about_one_source_is_taken_in_its_order(bed: TestBed) {
@@ -237,7 +299,7 @@ async fn what_is_said_to_have_happened_tomorrow_and_later_is_refused(bed: TestBe
     client.post("/api/v1/events", event).await.refused(422, "time_in_future");
 }
 
-async fn a_source_with_a_time_of_a_broken_clock_can_be_changed_again(bed: TestBed) {
+async fn s0_51_a_source_with_a_time_of_a_broken_clock_can_be_changed_again(bed: TestBed) {
     let client = Client::new(&bed).await;
     let path = "/api/v1/sources/document/42";
     // As an earlier version stored it.
@@ -268,7 +330,7 @@ async fn a_source_with_a_time_of_a_broken_clock_can_be_changed_again(bed: TestBe
     assert_eq!((&back["outcome"], &back["active"]), (&json!("accepted"), &json!(true)));
 }
 
-async fn a_state_of_null_is_refused_and_wipes_nothing(bed: TestBed) {
+async fn s0_51_a_state_of_null_is_refused_and_wipes_nothing(bed: TestBed) {
     let client = Client::new(&bed).await;
     let path = "/api/v1/sources/document/42";
     client.put(path, json!({ "state": { "a": 1 } })).await.expect(200);

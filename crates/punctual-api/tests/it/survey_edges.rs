@@ -13,19 +13,19 @@ use crate::{
 };
 
 on_both! {
-    a_resend_by_hand_that_waits_for_a_retry_is_withdrawn_by_the_answer;
-    a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer;
-    a_digest_that_is_queued_loses_the_links_that_are_over;
-    a_link_that_arrives_in_a_digest_counts_as_sent;
+    s1_79_a_resend_by_hand_that_waits_for_a_retry_is_withdrawn_by_the_answer;
+    s1_79_a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer;
+    s1_79_a_digest_that_is_queued_loses_the_links_that_are_over;
+    s1_97_a_link_that_arrives_in_a_digest_counts_as_sent;
     s1_94_a_cancelled_reminder_does_not_leave_its_link_open_for_ever;
     s1_94_a_resend_by_hand_moves_the_expiry;
-    an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep;
-    a_first_message_that_is_retried_as_work_counts_as_sent;
-    a_message_that_would_leave_too_late_is_not_sent;
+    s1_70_an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep;
+    s1_97_a_first_message_that_is_retried_as_work_counts_as_sent;
+    s1_73_a_message_that_would_leave_too_late_is_not_sent;
     s1_114_every_instance_says_whether_it_is_new;
     s1_115_agent_and_moment_of_an_answer_are_read_from_meta;
-    answers_to_removed_questions_and_of_deleted_links_stay_in_the_results;
-    a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise;
+    s1_69_answers_to_removed_questions_and_of_deleted_links_stay_in_the_results;
+    s1_56_a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise;
     s1_116_publishing_a_changed_recipe_warns_that_everybody_is_asked_again;
     s1_116_a_republished_survey_recognises_events_of_before;
     s1_119_a_channel_with_templates_of_its_own_gets_language_and_values;
@@ -54,7 +54,7 @@ fn fails(bed: &TestBed, times: u64) {
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Transient, times, "451 later");
 }
 
-async fn a_resend_by_hand_that_waits_for_a_retry_is_withdrawn_by_the_answer(bed: TestBed) {
+async fn s1_79_a_resend_by_hand_that_waits_for_a_retry_is_withdrawn_by_the_answer(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -85,7 +85,7 @@ async fn held_for_digest(client: &Client, bed: &TestBed) -> String {
     id
 }
 
-async fn a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer(bed: TestBed) {
+async fn s1_79_a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let id = held_for_digest(&client, &bed).await;
@@ -97,7 +97,7 @@ async fn a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer(bed: Test
     bed.leaves_open("the end of the first");
 }
 
-async fn a_digest_that_is_queued_loses_the_links_that_are_over(bed: TestBed) {
+async fn s1_79_a_digest_that_is_queued_loses_the_links_that_are_over(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let second = held_for_digest(&client, &bed).await;
@@ -125,7 +125,7 @@ async fn a_digest_that_is_queued_loses_the_links_that_are_over(bed: TestBed) {
     bed.leaves_open("the end of the first");
 }
 
-async fn a_link_that_arrives_in_a_digest_counts_as_sent(bed: TestBed) {
+async fn s1_97_a_link_that_arrives_in_a_digest_counts_as_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let id = held_for_digest(&client, &bed).await;
@@ -171,7 +171,7 @@ async fn s1_94_a_resend_by_hand_moves_the_expiry(bed: TestBed) {
     assert_eq!(row(&client, survey, &id).await["status"], "expired");
 }
 
-async fn an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep(bed: TestBed) {
+async fn s1_70_an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -194,7 +194,7 @@ async fn an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep(bed: T
     assert_eq!(row(&client, survey, &id).await["status"], "expired");
 }
 
-async fn a_first_message_that_is_retried_as_work_counts_as_sent(bed: TestBed) {
+async fn s1_97_a_first_message_that_is_retried_as_work_counts_as_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["channel"] = json!("whatsapp:default");
@@ -216,7 +216,7 @@ async fn a_first_message_that_is_retried_as_work_counts_as_sent(bed: TestBed) {
     bed.leaves_open("the end is planned");
 }
 
-async fn a_message_that_would_leave_too_late_is_not_sent(bed: TestBed) {
+async fn s1_73_a_message_that_would_leave_too_late_is_not_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["maxLateness"] = json!("1h");
@@ -268,7 +268,7 @@ async fn s1_115_agent_and_moment_of_an_answer_are_read_from_meta(bed: TestBed) {
     assert!(table.text.contains("agent-7") && table.text.contains("2026-05-14T05:30:00Z"), "{}", table.text);
 }
 
-async fn answers_to_removed_questions_and_of_deleted_links_stay_in_the_results(bed: TestBed) {
+async fn s1_69_answers_to_removed_questions_and_of_deleted_links_stay_in_the_results(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let ids = [instance(&client, visit("1")).await, instance(&client, visit("2")).await];
@@ -308,7 +308,7 @@ async fn answers_to_removed_questions_and_of_deleted_links_stay_in_the_results(b
     bed.leaves_open("the third");
 }
 
-async fn a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise(bed: TestBed) {
+async fn s1_56_a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let visits: Vec<Value> = (0..800).map(|n| visit(&n.to_string())).collect();

@@ -21,6 +21,7 @@ pub(crate) static NATS: AboutAdapter = AboutAdapter {
     title: "NATS JetStream",
     purpose: "takes events from a stream",
     types: &["nats"],
+    example: r#"{"url":"tls://nats.example.com","stream":"ORDERS","deadLetterSubject":"orders.refused"}"#,
     settings: &[
         Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
         Setting::text("stream", "Stream", "the stream with the events, such as ORDERS").required(),
@@ -49,6 +50,7 @@ pub(crate) static AMQP: AboutAdapter = AboutAdapter {
     title: "AMQP 0.9.1",
     purpose: "takes events from a queue of RabbitMQ",
     types: &["amqp"],
+    example: r#"{"url":"amqps://rabbit.example.com","queue":"orders","deadLetterQueue":"orders-refused"}"#,
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://rabbit.example.com/vhost").required(),
         Setting::text("queue", "Queue", "where events are, such as orders").required(),
@@ -68,6 +70,7 @@ pub(crate) static AMQP1: AboutAdapter = AboutAdapter {
     title: "AMQP 1.0",
     purpose: "takes events from Azure Service Bus, ActiveMQ and others",
     types: &["amqp1"],
+    example: r#"{"url":"amqps://bus.example.com","address":"orders","deadLetterAddress":"orders-refused"}"#,
     settings: &[
         Setting::url("url", "URL", "the broker, such as amqps://bus.servicebus.windows.net").required(),
         Setting::text("address", "Address", "where events are, such as orders").required(),

@@ -8,6 +8,7 @@ pub(super) const ABOUT: AboutAdapter = AboutAdapter {
     title: "SMS gateway",
     purpose: "sends SMS through any gateway that takes a POST",
     types: &["sms"],
+    example: r#"{"url":"https://sms.example.com/send","from":"Punctual","token":"env:SMS"}"#,
     settings: &[
         Setting::url("url", "URL", "where the gateway takes messages").required(),
         Setting::text("from", "From", "the sender that people see"),

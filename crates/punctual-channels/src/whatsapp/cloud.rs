@@ -41,6 +41,7 @@ impl Provider for WhatsAppCloud {
         title: "WhatsApp, Meta Cloud API",
         purpose: "sends WhatsApp messages through Meta",
         types: &["whatsapp"],
+        example: r#"{"phoneNumberId":"106540352242922","accessToken":"env:WHATSAPP"}"#,
         settings: &[
             Setting::text(
                 "phoneNumberId",

@@ -34,6 +34,7 @@ impl Provider for Dialog360 {
         title: "WhatsApp, 360dialog",
         purpose: "sends WhatsApp messages through 360dialog",
         types: &["whatsapp"],
+        example: r#"{"apiKey":"env:DIALOG360"}"#,
         settings: &[
             Setting::text("apiKey", "API key", "the key of the number, from 360dialog's hub")
                 .required()

@@ -39,6 +39,7 @@ impl Provider for Infobip {
         title: "WhatsApp, Infobip",
         purpose: "sends WhatsApp messages through Infobip",
         types: &["whatsapp"],
+        example: r#"{"baseUrl":"https://xyz123.api.infobip.com","apiKey":"env:INFOBIP","from":"+442071234567"}"#,
         settings: &[
             Setting::url("baseUrl", "Base URL", "your own address, such as https://xyz123.api.infobip.com")
                 .required(),

@@ -13,51 +13,20 @@ fn all() -> Vec<Arc<dyn Adapter>> {
 }
 
 /// Settings that are right, to change one at a time.
-fn good(adapter: &str) -> Value {
-    let sid = "AC0123456789abcdef0123456789abcdef";
-    match adapter {
-        "memory" => json!({}),
-        "in-process" => json!({"handler": "log"}),
-        "smtp" => json!({"host": "mail.example.com", "from": "a@b.example"}),
-        "webhook" => json!({"secret": "env:HOOK"}),
-        "sendgrid" => json!({"apiKey": "key", "from": "a@b.example"}),
-        "slack" | "teams" => json!({"url": "env:ROOM"}),
-        "sms-gateway" => json!({"url": "https://sms.example.com/send"}),
-        "twilio" => {
-            json!({"accountSid": sid, "authToken": "token", "from": "Punctual", "callbackUrl": "https://p.example/x"})
-        }
-        "whatsapp-cloud" => json!({"phoneNumberId": "106540352242922", "accessToken": "token"}),
-        "whatsapp-360dialog" => json!({"apiKey": "key"}),
-        "whatsapp-infobip" => {
-            json!({"baseUrl": "https://xyz.api.infobip.com", "apiKey": "key", "from": "+442071234567"})
-        }
-        "nats" => json!({"url": "tls://nats.example.com", "subject": "a.b"}),
-        "amqp" => json!({"url": "amqps://rabbit.example.com", "queue": "a"}),
-        "amqp1" => json!({"url": "amqps://bus.example.com", "address": "a"}),
-        other => panic!("{other} is new: give its settings here"),
-    }
-}
-
-/// The same for consumers.
-fn good_consumer(adapter: &str) -> Value {
-    match adapter {
-        "nats" => json!({"url": "tls://nats.example.com", "stream": "A", "deadLetterSubject": "a.refused"}),
-        "amqp" => json!({"url": "amqps://rabbit.example.com", "queue": "a", "deadLetterQueue": "b"}),
-        "amqp1" => json!({"url": "amqps://bus.example.com", "address": "a", "deadLetterAddress": "b"}),
-        other => panic!("{other} is new: give its settings here"),
-    }
+fn good(about: &AboutAdapter) -> Value {
+    serde_json::from_str(about.example).unwrap_or_else(|error| panic!("{}: {error}", about.title))
 }
 
 #[test]
 fn every_described_setting_is_read_as_it_is_described() {
     for adapter in all() {
         let name = adapter.name();
-        read_as_described(name, adapter.about(), &good(name), &|settings| adapter.check(settings));
+        read_as_described(name, adapter.about(), &good(adapter.about()), &|settings| adapter.check(settings));
     }
     let guard = Guard::new(AllowList::default());
     for adapter in consumer_adapters(&guard, &Trust::platform()) {
         let name = adapter.name();
-        read_as_described(name, adapter.about(), &good_consumer(name), &|settings| adapter.check(settings));
+        read_as_described(name, adapter.about(), &good(adapter.about()), &|settings| adapter.check(settings));
     }
 }
 

@@ -140,7 +140,7 @@ fn schema(condition: &Value) -> Option<Schema> {
 }
 
 #[tokio::test]
-async fn the_browser_decides_conditions_as_the_server_does() {
+async fn s1_13_the_browser_decides_conditions_as_the_server_does() {
     let random = Seeded::new(SEED);
     let (mut cases, mut expected) = (Vec::new(), Vec::new());
     for _ in 0..CASES {

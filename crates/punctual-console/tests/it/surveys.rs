@@ -420,7 +420,7 @@ async fn s1_1_a_campaign_is_planned_and_sent_from_the_survey_s_page(bed: TestBed
     let rows = "recipient.address,wip,dealerId\nann,,\ncarl,7,1\ncarl,7,1\n,8,1\ndora\n";
     let file = [("trigger", "visit"), ("to", "rows"), ("rows", rows), ("then", "plan")];
     let plan = client.act(&place, &file).await.text;
-    for said in ["Send to 1", "the same as line 3", "2 columns", "dora"].iter().take(2) {
+    for said in ["Send to 1", "the same as line 3"] {
         assert!(plan.contains(said), "{said}: {plan}");
     }
     assert!(plan.contains("It has 1 columns, the first line has 3."), "{plan}");

@@ -15,7 +15,7 @@ use super::{Actor, CommandError, Seen};
 use crate::{
     Engine,
     channels::SUBSCRIBERS,
-    settings::{NewSettings, SettingsRefused},
+    settings::{NewSettings, SettingsRefused, unmarked},
 };
 
 /// What a signing secret has, in bytes.
@@ -128,7 +128,8 @@ impl Engine {
         if self.channels.captures() {
             return Ok(());
         }
-        let looking = tokio::time::timeout(LOOK_UP_TIME, adapter.check_destination(settings)).await;
+        let settings = unmarked(settings, adapter);
+        let looking = tokio::time::timeout(LOOK_UP_TIME, adapter.check_destination(&settings)).await;
         let faults = looking.unwrap_or_default();
         if faults.is_empty() { Ok(()) } else { Err(SettingsRefused::Faults(faults).into()) }
     }

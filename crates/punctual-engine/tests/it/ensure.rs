@@ -19,6 +19,7 @@ on_both! {
     a_held_row_is_not_moved_past_the_person_who_must_look with deciding;
     a_failed_row_comes_back_with_its_diagnostics with deciding;
     a_deactivated_row_comes_back with deciding;
+    s0_34_a_row_that_comes_back_keeps_its_attempts_and_why_they_failed with deciding;
     what_a_person_cancelled_only_a_person_revives with deciding;
     what_a_machine_cancelled_a_machine_revives with deciding;
     answers_come_in_the_order_of_the_question with deciding;
@@ -30,6 +31,7 @@ fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
         Some("fail") => Decision::Fail(ReasonCode::DefinitionInvalid),
         Some("skip") => Decision::Skip(ReasonCode::SourceNoLongerValid),
         Some("hold") => Decision::Hold(ReasonCode::InputUnreadable),
+        Some("later") => Decision::Retry(ReasonCode::SourceUnavailable),
         _ => Decision::Deliver(Vec::new()),
     }))
 }
@@ -193,6 +195,23 @@ async fn a_deactivated_row_comes_back(bed: TestBed) {
     assert_eq!(bed.work("k:skip").await.status, "deactivated");
     assert_eq!(bed.ensure_one(row(&bed, "k:skip")).await.outcome, EnsureOutcome::Reactivated);
     assert_eq!(bed.tick().await.due.deactivated, 1);
+}
+
+async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_why_they_failed(bed: TestBed) {
+    let id = bed.ensure_one(row(&bed, "k:later")).await.id;
+    bed.tick().await;
+    bed.run_for(300).await;
+    assert_eq!(bed.work("k:later").await.retry_count, 2);
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
+    let back = bed.engine.ensure(&[row(&bed, "k:later")], Cause::Person).await.unwrap();
+    assert_eq!(back[0].outcome, EnsureOutcome::Reactivated);
+    let back = bed.work("k:later").await;
+    assert_eq!((back.id, back.status.as_str(), back.retry_count), (id, "pending", 2));
+    assert_eq!(back.reason_code.as_deref(), Some("cancelled"), "why it had ended can be read");
+    assert_eq!(back.next_retry_at, None, "it is due when it was asked for");
+    bed.tick().await;
+    assert_eq!(bed.work("k:later").await.retry_count, 3, "and counts on");
+    bed.leaves_open("it fails");
 }
 
 async fn what_a_person_cancelled_only_a_person_revives(bed: TestBed) {

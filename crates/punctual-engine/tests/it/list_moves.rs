@@ -9,10 +9,10 @@ use punctual_testkit::{Scripted, TestBed, channel::delivered, on_both};
 use serde_json::json;
 
 on_both! {
-    what_waits_for_a_list_moves_with_it;
+    s4_22_what_waits_for_a_list_moves_with_it;
     a_message_that_did_not_come_along_is_handed_back_by_the_claim;
     a_channel_that_the_producer_named_stays;
-    a_message_that_was_queued_before_its_list_was_made_gets_its_type;
+    s4_25_a_message_that_was_queued_before_its_list_was_made_gets_its_type;
     one_that_went_on_to_its_next_channel_does_not_follow_the_list;
     whoever_has_it_does_not_get_it_at_another_address;
 }
@@ -48,7 +48,7 @@ fn calls(log: &Log) -> Vec<String> {
     log.lock().unwrap().iter().map(|(channel, address)| format!("{channel} {address}")).collect()
 }
 
-async fn what_waits_for_a_list_moves_with_it(bed: TestBed) {
+async fn s4_22_what_waits_for_a_list_moves_with_it(bed: TestBed) {
     let (bed, log) = both(&bed, |_| delivered()).await;
     save(&bed, "ops", "email", &["ops@example.org"]).await;
     save(&bed, "others", "email", &["others@example.org"]).await;
@@ -108,7 +108,7 @@ async fn a_channel_that_the_producer_named_stays(bed: TestBed) {
     assert_eq!(bed.notification(&id).await.kind, "alert");
 }
 
-async fn a_message_that_was_queued_before_its_list_was_made_gets_its_type(bed: TestBed) {
+async fn s4_25_a_message_that_was_queued_before_its_list_was_made_gets_its_type(bed: TestBed) {
     let (bed, log) = both(&bed, |_| delivered()).await;
     let id = bed.accept_one(bed.message_to_list("ops")).await;
     save(&bed, "ops", "sms", &["+64215550199"]).await;

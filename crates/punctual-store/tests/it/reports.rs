@@ -128,13 +128,17 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
 async fn what_was_taken_and_not_delivered_is_given_back(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
-    for (key, owner) in [("1", OURS), ("2", OURS), ("3", OLD)] {
+    for (key, owner) in [("1", OURS), ("2", OURS), ("3", OLD), ("4", OURS)] {
         run_ownership::take(conn, bed.now(), &take(key, owner)).await.unwrap();
     }
     run_ownership::delivered(conn, bed.now(), OURS, &[("2".into(), "{}".into())]).await.unwrap();
-    let back =
-        run_ownership::give_back(conn, bed.now(), PATH, OURS, vec!["a".into(), "b".into()]).await.unwrap();
-    assert_eq!(back, ["1"]);
+    let subjects = || vec!["a".to_owned(), "b".to_owned()];
+    let mut owned = run_ownership::owned(conn, PATH, OURS, subjects()).await.unwrap();
+    owned.sort();
+    assert_eq!(owned, ["1", "4"]);
+    let back = run_ownership::give_back(conn, bed.now(), PATH, OURS, subjects(), vec!["4".into()]).await;
+    assert_eq!(back.unwrap(), ["1"]);
+    assert_eq!(run_ownership::owned(conn, PATH, OURS, subjects()).await.unwrap(), ["4"]);
     let (from, to) = (bed.now().as_microsecond(), bed.after(1).as_microsecond());
     let taken = run_ownership::taken(conn, PATH, OLD, from, to, vec!["a".into()], 10).await.unwrap();
     assert_eq!(taken.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["3"]);

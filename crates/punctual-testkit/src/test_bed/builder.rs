@@ -59,7 +59,7 @@ impl TestBedBuilder {
             connections: 8,
             without_skip_locked: false,
             notifies_nodes: false,
-            // Channels that a test breaks on purpose go on failing; a test that wants their circuit to open says so.
+            // As it ships, the circuit of channels too.
             config: EngineConfig::default(),
             workflows: punctual_workflows::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
@@ -126,6 +126,12 @@ impl TestBedBuilder {
     /// The adapter, and a channel `NAME:default` that uses it once the test puts one.
     pub fn adapter(mut self, adapter: impl Adapter + 'static) -> Self {
         self.0.adapters.push(Arc::new(adapter));
+        self
+    }
+
+    /// Several adapters at once, such as all that ship.
+    pub fn adapters(mut self, adapters: Vec<Arc<dyn Adapter>>) -> Self {
+        self.0.adapters.extend(adapters);
         self
     }
 

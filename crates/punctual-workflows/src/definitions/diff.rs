@@ -1,10 +1,11 @@
 //! What is different between two states of a definition, field by field.
 
+use punctual_engine::settings::stored_secret;
 use punctual_model::fault::pointer_step;
 use punctual_wire::definitions::FieldChange;
 use serde_json::{Map, Value};
 
-use super::document::{Document, set};
+use super::document::Document;
 
 /// The fields that differ, in order. A secret shows only that it is another one.
 pub(super) fn differences(before: Option<&Document>, after: Option<&Document>) -> Vec<FieldChange> {
@@ -16,7 +17,7 @@ pub(super) fn differences(before: Option<&Document>, after: Option<&Document>) -
         for (name, secret) in after.secrets() {
             let pointer = format!("/settings/{}", pointer_step(name));
             if before.secrets().get(name).is_some_and(|known| known != secret) {
-                fields.push(FieldChange { pointer, from: set(), to: set() });
+                fields.push(FieldChange { pointer, from: stored_secret(), to: stored_secret() });
             }
         }
     }
@@ -87,7 +88,7 @@ mod tests {
     fn another_secret_is_a_difference_that_does_not_show_it() {
         let with = |secret: &str| {
             let secrets = BTreeMap::from([("password".to_owned(), Secret::new(secret))]);
-            Document::with_secrets(json!({"settings": {"password": set()}}), secrets)
+            Document::with_secrets(json!({"settings": {"password": stored_secret()}}), secrets)
         };
         assert_eq!(differences(Some(&with("a")), Some(&with("a"))), []);
         let fields = differences(Some(&with("a")), Some(&with("canary")));

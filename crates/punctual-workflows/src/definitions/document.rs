@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use punctual_engine::{CommandError, Engine};
-use punctual_model::{Fault, Secret, SecretReference};
+use punctual_engine::{Engine, settings::stored_secret};
+use punctual_model::{Secret, SecretReference};
 use punctual_store::channels::ChannelRow;
 use punctual_wire::definitions::DefinitionKind;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Definitions by kind and id.
 pub type Bundle = BTreeMap<DefinitionKind, BTreeMap<String, Document>>;
@@ -46,11 +46,6 @@ impl Document {
     }
 }
 
-/// What stands for a secret that is set and not shown.
-pub(super) fn set() -> Value {
-    json!({ "set": true })
-}
-
 /// The settings of a channel as they are shown, and the secrets that are sealed in them. References stay.
 pub(super) fn shown_settings(engine: &Engine, row: &ChannelRow) -> (Value, BTreeMap<String, Secret>) {
     let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
@@ -65,28 +60,7 @@ pub(super) fn shown_settings(engine: &Engine, row: &ChannelRow) -> (Value, BTree
         }
         let text = opened.get(name).map(|open| open.as_str().map_or_else(|| open.to_string(), str::to_owned));
         secrets.insert(name.clone(), Secret::new(text.unwrap_or_default()));
-        *value = set();
+        *value = stored_secret();
     }
     (Value::Object(settings), secrets)
-}
-
-/// The settings as the command takes them: what is marked as set is left out, so that it is kept. A mark for what is not
-/// there is a fault.
-pub(super) fn given_settings(mut settings: Value, before: Option<&Document>) -> Result<Value, CommandError> {
-    let mut faults = Vec::new();
-    if let Some(fields) = settings.as_object_mut() {
-        fields.retain(|name, value| {
-            if *value != set() {
-                return true;
-            }
-            if !before.is_some_and(|before| before.secrets.contains_key(name)) {
-                let detail = format!(
-                    "The server has no `{name}` of this definition; give it, or a reference such as `env:NAME` or `file:NAME`."
-                );
-                faults.push(Fault::new(format!("/settings/{name}"), "secret_required", detail));
-            }
-            false
-        });
-    }
-    if faults.is_empty() { Ok(settings) } else { Err(CommandError::Invalid(faults)) }
 }

@@ -119,7 +119,7 @@ impl Import {
             if !is_chosen(kind, id) || known.is_some_and(|known| known.value() == value) {
                 continue;
             }
-            let saved = write::save(&mut tx, context, (kind, id), value, known, &mut left).await;
+            let saved = write::save(&mut tx, context, (kind, id), value, &mut left).await;
             if let Err(error) = saved {
                 refused.extend(refusals(kind, id, error)?);
             }
@@ -175,7 +175,7 @@ impl Import {
             if known.is_some_and(|known| known.value() == value) {
                 return None;
             }
-            let (adapter, settings) = write::destination(value, known)?;
+            let (adapter, settings) = write::destination(value)?;
             Some(async move {
                 let checked = match kind {
                     DefinitionKind::Consumer => engine.check_consumer(&adapter, &settings).await,

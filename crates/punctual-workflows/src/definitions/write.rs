@@ -30,12 +30,7 @@ use punctual_wire::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    Context,
-    document::{Document, given_settings},
-    read::ONLY,
-    surveys,
-};
+use super::{Context, read::ONLY, surveys};
 use crate::{
     business_units::{self, NewUnit, UnitSaved},
     faults::{fault, unreadable},
@@ -82,17 +77,17 @@ impl AfterCommit {
 
 /// The adapter of a channel, subscriber or consumer, and the settings that it would have; none of one that cannot be read, which is
 /// refused when it is saved.
-pub(super) fn destination(value: &Value, before: Option<&Document>) -> Option<(String, Value)> {
+pub(super) fn destination(value: &Value) -> Option<(String, Value)> {
     let adapter = value["adapter"].as_str()?.to_owned();
     let settings = value.get("settings").filter(|settings| settings.is_object())?.clone();
-    Some((adapter, given_settings(settings, before).ok()?))
+    Some((adapter, settings))
 }
 
 /// The definition of a channel as the command takes it.
-fn new_channel(key: &str, value: &Value, before: Option<&Document>) -> Result<NewChannel, CommandError> {
+fn new_channel(key: &str, value: &Value) -> Result<NewChannel, CommandError> {
     let ChannelRequest { adapter, settings, retry, at_most_once, policy } =
         ChannelRequest::read(value, "").map_err(unreadable)?;
-    let (settings, retry) = (given_settings(settings, before)?, retry.as_ref().map(as_json));
+    let retry = retry.as_ref().map(as_json);
     Ok(NewChannel { key: key.to_owned(), adapter, settings, retry, at_most_once, policy: policy.stored() })
 }
 
@@ -102,7 +97,6 @@ pub(super) async fn save(
     context: &Context<'_>,
     (kind, id): (DefinitionKind, &str),
     value: &Value,
-    before: Option<&Document>,
     after: &mut AfterCommit,
 ) -> Result<(), CommandError> {
     let Context { engine, providers, sources, by } = *context;
@@ -124,7 +118,7 @@ pub(super) async fn save(
             engine.save_template_in(tx, by, Seen::Anything, new).await?;
         }
         DefinitionKind::Channel => {
-            engine.save_channel_in(tx, by, Seen::Anything, new_channel(id, value, before)?).await?;
+            engine.save_channel_in(tx, by, Seen::Anything, new_channel(id, value)?).await?;
         }
         DefinitionKind::List => {
             let ListRequest { kind, targets, channel, business_unit } =
@@ -136,7 +130,7 @@ pub(super) async fn save(
         DefinitionKind::Subscriber => {
             let SubscriberRequest { adapter, settings, events, filter, retry, active } =
                 SubscriberRequest::read(value, "").map_err(unreadable)?;
-            let (settings, retry) = (given_settings(settings, before)?, retry.as_ref().map(as_json));
+            let retry = retry.as_ref().map(as_json);
             let key = id.to_owned();
             let new = NewSubscriber { key, adapter, settings, events, filter, retry, active };
             subscribers::save_in(tx, engine, by, Seen::Anything, new).await?;
@@ -144,7 +138,6 @@ pub(super) async fn save(
         DefinitionKind::Consumer => {
             let ConsumerRequest { adapter, settings, business_unit, active } =
                 ConsumerRequest::read(value, "").map_err(unreadable)?;
-            let settings = given_settings(settings, before)?;
             let new = NewConsumer { key: id.to_owned(), adapter, settings, business_unit, active };
             engine.save_consumer_in(tx, by, Seen::Anything, new).await?;
         }

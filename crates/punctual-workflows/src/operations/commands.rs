@@ -21,7 +21,9 @@ use punctual_wire::operations::texts::RuleTexts;
 use super::{
     RuleSpec, SubjectType,
     edit::{self, State},
-    organisation_of, spec_of,
+    organisation_of,
+    rule::is_same_message,
+    spec_of,
     sync::{NotSynced, sync},
     texts,
 };
@@ -329,11 +331,9 @@ pub(super) fn fits(
         return Err(RuleRefused::AlreadyThere(there.id.clone()));
     }
     // The same moment over the same channels is the same message once more.
-    let same_channels = |rule: &RuleRow| {
-        let own = texts(&rule.channels);
-        own.len() == channels.len() && own.iter().all(|word| channels.contains(word))
+    let same = |rule: &&RuleRow| {
+        spec_of(rule).is_some_and(|own| is_same_message((&own, &texts(&rule.channels)), (spec, channels)))
     };
-    let same = |rule: &&RuleRow| same_channels(rule) && spec_of(rule).is_some_and(|own| own.is_same(spec));
     if let Some(there) = others().find(same) {
         return Err(RuleRefused::AlreadyThere(there.id.clone()));
     }

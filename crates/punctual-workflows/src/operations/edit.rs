@@ -7,7 +7,11 @@ use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow,
 use punctual_wire::operations::texts::RuleTexts;
 use serde::{Deserialize, Serialize};
 
-use super::{DEFAULT_CHANNELS, rule, rule::Anchor, rule::RuleSpec, spec_of};
+use super::{
+    DEFAULT_CHANNELS, rule,
+    rule::{Anchor, RuleSpec, is_same_message},
+    spec_of,
+};
 
 /// How long a rule may be out of step before the reconciler takes it: whoever writes it schedules it at once.
 pub const PENDING_FOR: SignedDuration = SignedDuration::from_mins(1);
@@ -22,6 +26,13 @@ pub struct DefaultRule {
     /// What its messages say.
     #[serde(default, skip_serializing_if = "RuleTexts::is_empty")]
     pub message: RuleTexts,
+}
+
+impl DefaultRule {
+    /// What makes it another message than others.
+    pub fn what(&self) -> (&RuleSpec, &[String]) {
+        (&self.rule, &self.channels)
+    }
 }
 
 /// A subject with the organisation it belongs to.
@@ -39,8 +50,15 @@ impl State<'_> {
     /// What a new one gets: the organisation's own rules, or one at each date.
     pub fn defaults(&self) -> Vec<DefaultRule> {
         let own = self.organisation.and_then(|organisation| organisation.rules.as_deref());
-        if let Some(own) = own.and_then(|text| serde_json::from_str(text).ok()) {
-            return own;
+        if let Some(own) = own.and_then(|text| serde_json::from_str::<Vec<DefaultRule>>(text).ok()) {
+            // What was stored before doubles were refused is said once.
+            let mut once: Vec<DefaultRule> = Vec::with_capacity(own.len());
+            for one in own {
+                if !once.iter().any(|known| is_same_message(known.what(), one.what())) {
+                    once.push(one);
+                }
+            }
+            return once;
         }
         let channels: Vec<String> = DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()).collect();
         Anchor::ALL

@@ -97,6 +97,12 @@ impl RuleSpec {
     }
 }
 
+/// Whether two rules, each with its channels, are the same message: at the same moment, over the same channels.
+pub fn is_same_message(one: (&RuleSpec, &[String]), other: (&RuleSpec, &[String])) -> bool {
+    let ((one, over), (other, channels)) = (one, other);
+    over.len() == channels.len() && over.iter().all(|word| channels.contains(word)) && one.is_same(other)
+}
+
 /// Reads an offset with its sign; `None` for anything else.
 pub fn parse_offset(text: &str) -> Option<SignedDuration> {
     let (sign, length) = text.split_at_checked(1)?;

@@ -11,7 +11,11 @@ use punctual_wire::{
     },
 };
 
-use super::{Anchor, RuleSpec, commands::DefaultRule, rule::parse_offset};
+use super::{
+    Anchor, RuleSpec,
+    commands::DefaultRule,
+    rule::{is_same_message, parse_offset},
+};
 use crate::inline::{self, Saved};
 
 /// A request as it is stored.
@@ -44,6 +48,10 @@ pub fn organisation_row(
         let rule = rule_spec(&one.rule, &format!("/rules/{index}/rule"))?;
         let (handling, message) = (one.handling.clone().into(), one.message.clone());
         texts_fit(&message, &format!("/rules/{index}/message"))?;
+        if rules.iter().any(|known| is_same_message(known.what(), (&rule, &one.channels))) {
+            let detail = "There is such a message already, at the same moment and over the same channels.";
+            return Err(FieldError::new(format!("/rules/{index}/rule"), Code::OutOfRange, detail));
+        }
         rules.push(DefaultRule { rule, channels: one.channels.clone(), handling, message });
     }
     let rules = request.rules.as_ref().map(|_| serde_json::json!(rules).to_string());

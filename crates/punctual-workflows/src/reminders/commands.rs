@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::{
     Providers, Setting,
     changes::{self, Change, apply_announced},
-    delivery,
+    closed, delivery,
     evaluate::Plan,
     outlook::{self, Outlook},
 };
@@ -90,7 +90,8 @@ impl Draft {
         let setting = Setting::read(providers, &row)
             .map_err(|faults| CommandError::Invalid(faults.into_iter().map(in_known_words).collect()))?;
         let known = before.as_ref().and_then(|row| serde_json::from_str(&row.definition).ok());
-        let faults = delivery::text_faults(&setting.definition, known.as_ref());
+        let mut faults = closed::unknown_fields(providers, &setting.definition, known.as_ref());
+        faults.extend(delivery::text_faults(&setting.definition, known.as_ref()));
         if !faults.is_empty() {
             return Err(CommandError::Invalid(faults));
         }

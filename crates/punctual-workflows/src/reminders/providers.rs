@@ -332,6 +332,10 @@ pub trait RecipientProvider: Send + Sync {
     fn check(&self, _spec: &Value, _pointer: &str) -> Vec<Fault> {
         Vec::new()
     }
+    /// The fields of its part, where that is an object: others are refused when a setting is saved.
+    fn fields(&self) -> Option<&'static [&'static str]> {
+        None
+    }
     /// The other source that it has to look at, by type and id.
     fn looks_at(&self, _spec: &Value, _source: &Source) -> Option<(String, String)> {
         None

@@ -137,6 +137,10 @@ impl RecipientProvider for Lookup {
         faults
     }
 
+    fn fields(&self) -> Option<&'static [&'static str]> {
+        Some(&["sourceType", "idField", "field"])
+    }
+
     fn looks_at(&self, spec: &Value, source: &Source) -> Option<(String, String)> {
         let id = source.state.pointer(spec.get("idField")?.as_str()?)?;
         let id = match id {

@@ -3,7 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_model::{
+    Fault,
+    object::Object,
+    table::{Amount, Cell, Column, Kind, Table},
+};
 use punctual_reports::{Asked, Builtin, FetchFault, Sources};
 use punctual_store::{Store, StoreError, notifications, surveys};
 use serde_json::Value;
@@ -37,6 +41,14 @@ struct DeliveryKpis;
 impl Builtin for DeliveryKpis {
     fn key(&self) -> &'static str {
         "delivery-kpis"
+    }
+
+    fn check(&self, settings: &Value) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if let Some(mut source) = Object::new(settings, String::new(), &mut faults) {
+            source.only(&["builtin"]);
+        }
+        faults
     }
 
     fn fetch<'a>(
@@ -82,6 +94,17 @@ struct SurveyResults;
 impl Builtin for SurveyResults {
     fn key(&self) -> &'static str {
         "survey-results"
+    }
+
+    fn check(&self, settings: &Value) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if let Some(mut source) = Object::new(settings, String::new(), &mut faults) {
+            source.only(&["builtin", "survey"]);
+            if source.get("survey").is_some_and(|survey| survey.as_i64().is_none()) {
+                source.refuse("survey", "wrong_type", "`survey` takes the number of a survey.");
+            }
+        }
+        faults
     }
 
     fn fetch<'a>(

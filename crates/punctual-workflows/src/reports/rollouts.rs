@@ -15,7 +15,7 @@ use punctual_store::{
     work::instant,
 };
 
-use super::KIND;
+use super::{KIND, RunKey};
 use crate::rollout::{
     Compared, Duty, Owner, RunKind, Stage, compare, duty,
     stages::{self, Change, Refused, Scope},
@@ -28,7 +28,12 @@ const SUBJECTS: i64 = 10_000;
 
 /// A change of a stage by this person.
 pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, by: &'a Actor) -> Change<'a> {
-    Change { workflow: KIND, scope, stage, confirmed, selected: None, by }
+    Change { workflow: KIND, scope, stage, confirmed, selected: None, kind_of, by }
+}
+
+/// A key that is none of ours is treated as a planned run, which every lower stage gives back.
+fn kind_of(key: &str, rollout: Option<&RolloutRow>) -> RunKind {
+    RunKey::read(key).map_or(RunKind::Scheduled, |run| run.kind_under(rollout))
 }
 
 /// The rollout of a scope, where there is one.
@@ -119,14 +124,12 @@ pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<()
     }
     rollouts::delete(&mut tx.conn(), KIND, kind, id).await?;
     let known = report_subscriptions::by_guids(&mut tx.conn(), &Reach::Everything, subjects).await?;
-    let mut back = Vec::new();
     for one in known {
         let over = rollouts::over(&mut tx.conn(), KIND, &one.guid, one.business_unit.as_deref()).await?;
         if duty(Stage::of(over.as_ref()), RunKind::Scheduled) != Duty::Make {
-            back.push(one.guid);
+            stages::hand_back(&mut tx, now, KIND, vec![one.guid], over.as_ref(), kind_of).await?;
         }
     }
-    stages::hand_back(&mut tx, now, KIND, back).await?;
     let unit = stages::unit_of(&mut tx, scope).await?;
     let subject = format!("{KIND}/{kind}/{id}");
     by.audit(&mut tx, now, AuditAction::Delete, "rollout", &subject, unit.as_deref()).await?;

@@ -40,8 +40,13 @@ pub struct Change<'a> {
     pub confirmed: Vec<String>,
     /// The runs that are chosen, at stage 2; nothing chooses all that people ask for.
     pub selected: Option<Vec<String>>,
+    /// What kind of run a key names.
+    pub kind_of: KindOf,
     pub by: &'a Actor,
 }
+
+/// What kind of run a key names, under a rollout that may have a selection of runs.
+pub type KindOf = fn(&str, Option<&RolloutRow>) -> RunKind;
 
 /// Why a stage was not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +55,8 @@ pub enum Refused {
     Unconfirmed(Vec<&'static str>),
 }
 
-/// Sets a stage; whatever is past the design needs the whole checklist. At a stage at which planned runs are the old
-/// scheduler's, what was taken here and not delivered is given back.
+/// Sets a stage; whatever is past the design needs the whole checklist. What was taken here, is not delivered
+/// and is the old scheduler's at that stage is given back.
 #[boxed]
 pub async fn set(
     tx: &mut Tx,
@@ -73,22 +78,29 @@ pub async fn set(
         return Ok(Err(Refused::Unconfirmed(open)));
     }
     let row = write(tx, now, change, before.as_ref(), checklist, AuditAction::Stage).await?;
-    if duty(Some(change.stage), RunKind::Scheduled) != Duty::Make {
-        hand_back(tx, now, change.workflow, subjects).await?;
-    }
+    hand_back(tx, now, change.workflow, subjects, Some(&row), change.kind_of).await?;
     Ok(Ok(row))
 }
 
-/// Frees for the old scheduler what was taken here and not delivered, and ends its rows; returns the keys.
+/// Frees for the old scheduler what was taken here, is not delivered and is not made here under this rollout, and ends its
+/// rows; returns the keys. What is made here at its stage stays: nobody else would make it.
 #[boxed]
 pub async fn hand_back(
     tx: &mut Tx,
     now: Timestamp,
     workflow: &str,
     subjects: Vec<String>,
+    rollout: Option<&RolloutRow>,
+    kind_of: KindOf,
 ) -> Result<Vec<String>, StoreError> {
     let owner = Owner::AutomationScheduler.as_str();
-    let mut freed = run_ownership::give_back(&mut tx.conn(), now, workflow, owner, subjects).await?;
+    let mut kept = run_ownership::owned(&mut tx.conn(), workflow, owner, subjects.clone()).await?;
+    let owned = kept.len();
+    kept.retain(|key| duty(Stage::of(rollout), kind_of(key, rollout)) == Duty::Make);
+    if kept.len() == owned && duty(Stage::of(rollout), RunKind::Scheduled) == Duty::Make {
+        return Ok(Vec::new());
+    }
+    let mut freed = run_ownership::give_back(&mut tx.conn(), now, workflow, owner, subjects, kept).await?;
     freed.sort_unstable();
     if !freed.is_empty() {
         // A row that is under way finds its ownership gone when it is decided.
@@ -110,7 +122,7 @@ pub async fn roll_back(
     let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
     let checklist = checklist(before.as_ref());
     let row = write(tx, now, change, before.as_ref(), checklist, AuditAction::RollBack).await?;
-    let freed = hand_back(tx, now, change.workflow, subjects).await?;
+    let freed = hand_back(tx, now, change.workflow, subjects, Some(&row), change.kind_of).await?;
     Ok((row, freed))
 }
 

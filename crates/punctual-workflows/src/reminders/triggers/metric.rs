@@ -1,6 +1,6 @@
 //! Measures of a source: a field, a share of two, or a count or sum over its children.
 
-use punctual_model::{Fault, Filter};
+use punctual_model::{Fault, Filter, object::Object};
 use serde_json::Value;
 
 use super::check_pointer;
@@ -167,6 +167,34 @@ fn counted(part: &Value, at: &str, is_sum: bool, faults: &mut Vec<Fault>) -> Opt
         filter,
         sum: sum.map(str::to_owned),
     })
+}
+
+/// Every field of a measure that [`Metric::read`] does not look at.
+pub fn unknown_fields(value: &Value, at: &str, faults: &mut Vec<Fault>) {
+    const COUNTED: [&str; 3] = ["sourceType", "parentField", "where"];
+    const ADDED: [&str; 4] = ["sourceType", "parentField", "where", "field"];
+    let Value::Object(fields) = value else { return };
+    let Some(read) = ["share", "field", "count", "sum"].into_iter().find(|name| fields.contains_key(*name))
+    else {
+        return;
+    };
+    if let Some(mut object) = Object::new(value, at.to_owned(), faults) {
+        object.only(&[read]);
+    }
+    let at = format!("{at}/{read}");
+    match (read, &fields[read]) {
+        ("share", Value::Array(terms)) => {
+            for (n, term) in terms.iter().enumerate() {
+                unknown_fields(term, &format!("{at}/{n}"), faults);
+            }
+        }
+        ("count" | "sum", part) => {
+            if let Some(mut object) = Object::new(part, at, faults) {
+                object.only(if read == "sum" { &ADDED } else { &COUNTED });
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A number, or a text that is one.

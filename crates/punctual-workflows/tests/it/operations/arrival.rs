@@ -24,8 +24,8 @@ on_both! {
     a_template_of_that_name_is_used;
     listeners_hear_of_the_arrival_on_its_topic;
     s3_68_an_arrival_is_published_whatever_the_delivery_decides;
-    a_rule_s_channel_key_is_the_channel_that_is_used;
-    a_rule_for_one_type_never_uses_another;
+    s3_18_a_rule_s_channel_key_is_the_channel_that_is_used;
+    s3_18_a_rule_for_one_type_never_uses_another;
     who_is_not_reached_is_told_over_their_next_channel;
     only_those_who_were_not_reached_are_told_another_way;
     without_another_channel_the_message_waits_for_a_person;
@@ -245,11 +245,38 @@ async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBe
     let rule = only_rule(&bed, &id).await;
     bed.run_for(60).await;
     is_skipped(&bed.work(&key_of(&rule)).await, "no-recipients");
-    let heard: Vec<String> = heard.lock().unwrap().iter().map(|arrival| arrival.id.clone()).collect();
-    assert_eq!(heard, [key_of(&rule)], "nobody could be reached, and it arrived all the same");
+    let arrived = || heard.lock().unwrap().drain(..).map(|arrival| arrival.id).collect::<Vec<String>>();
+    assert_eq!(arrived(), [key_of(&rule)], "nobody could be reached, and it arrived all the same");
+    // A rule that was paused or told before, and a message that its channel refuses: they arrived too.
+    person(&bed, "ann").await;
+    for skipped in ["rule-inactive", "already-delivered"] {
+        let id = create(&bed, &event(&bed, Some(bed.after(60)), None)).await;
+        let rule = only_rule(&bed, &id).await;
+        if skipped == "rule-inactive" {
+            bed.faults.fail_every("work.deactivate", false, 1);
+            let pause = commands::RuleChange { active: Some(false), ..Default::default() };
+            commands::change_rule(&bed.engine, &Actor::named("test"), &rule.id, pause).await.unwrap();
+        } else {
+            let mut tx = bed.begin().await;
+            let sent = (rule.id.clone(), rule.occurrence.clone().unwrap());
+            rules::mark_sent(&mut tx.conn(), bed.now(), &[sent]).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+        bed.run_for(60).await;
+        bed.faults.heal();
+        is_skipped(&bed.work(&key_of(&rule)).await, skipped);
+        assert_eq!(arrived(), [key_of(&rule)], "{skipped}");
+    }
+    assert!(bed.sent().is_empty());
+    let bed = with_bad_sms(bed).await;
+    put_person(&bed, "ann", None, &["sms"], json!({ "sms": "+491" })).await;
+    let rule = event_told_over(&bed, &["sms"]).await;
+    bed.run_for(60).await;
+    assert_eq!(bed.notifications().await[0].status.as_str(), "parked");
+    assert_eq!(arrived(), [key_of(&rule)], "once, although nothing was delivered");
 }
 
-async fn a_rule_s_channel_key_is_the_channel_that_is_used(bed: TestBed) {
+async fn s3_18_a_rule_s_channel_key_is_the_channel_that_is_used(bed: TestBed) {
     bed.channel("email:ops", "memory").await;
     person(&bed, "ann").await;
     event_told_over(&bed, &["email:ops"]).await;
@@ -259,8 +286,10 @@ async fn a_rule_s_channel_key_is_the_channel_that_is_used(bed: TestBed) {
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
 }
 
-async fn a_rule_for_one_type_never_uses_another(bed: TestBed) {
-    person(&bed, "ann").await;
+async fn s3_18_a_rule_for_one_type_never_uses_another(bed: TestBed) {
+    bed.channel("sms:default", "memory").await;
+    // Ann has a number, and her choice is mail.
+    put_person(&bed, "ann", Some("ann@example.org"), &["email"], json!({ "sms": "+491" })).await;
     let rule = event_told_over(&bed, &["sms"]).await;
     bed.run_for(60).await;
     assert!(bed.sent().is_empty());
