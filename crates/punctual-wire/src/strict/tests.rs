@@ -91,7 +91,8 @@ fn a_number_beyond_every_float_is_out_of_range() {
 
 #[test]
 fn an_absent_body_is_an_empty_object_where_the_route_says_so() {
-    assert_eq!(read_or_empty(b" \n").unwrap(), json!({}));
+    assert_eq!(read_or_empty(b" \t\r\n").unwrap(), json!({}));
+    assert!(read_or_empty(b"\x0c").is_err(), "a form feed is no JSON");
     assert_eq!(read_or_empty(b"{\"batchSize\":1}").unwrap(), json!({"batchSize": 1}));
     assert!(read_or_empty(b"{").is_err());
 }
