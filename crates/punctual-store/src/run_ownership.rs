@@ -160,8 +160,7 @@ const GIVE_BACK: Sql = sql!(
     "run_ownership.give_back",
     "UPDATE run_ownership
      SET status = 'cancelled', version = version + 1, updated_at = $1
-     WHERE workflow = $2 AND owner = $3 AND status = 'owned' AND subject_id IN ({texts $4})
-       AND NOT (key IN ({texts $5}))
+     WHERE workflow = $2 AND owner = $3 AND status = 'owned' AND key IN ({texts $4})
      RETURNING key",
 );
 const OWNED: Sql = sql!(
@@ -182,18 +181,16 @@ pub async fn owned(
     Ok(keys.into_iter().map(|row| row.key).collect())
 }
 
-/// Frees what this owner has taken and not delivered, but for the keys that it keeps; returns the keys. What was
-/// delivered stays so.
+/// Frees those of these keys that this owner has taken and not delivered; returns them. What was delivered stays so.
 #[boxed]
 pub async fn give_back(
     conn: &mut Conn<'_>,
     now: Timestamp,
     workflow: &str,
     owner: &str,
-    subjects: Vec<String>,
-    kept: Vec<String>,
+    keys: Vec<String>,
 ) -> Result<Vec<String>> {
-    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, workflow, owner, subjects, kept]).await?;
+    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, workflow, owner, keys]).await?;
     Ok(keys.into_iter().map(|row| row.key).collect())
 }
 

@@ -1,4 +1,4 @@
-//! Whether everything that waits for a person was logged: looked at when a test ends.
+//! Whether everything that waits for a person was logged: checked when a test ends.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::TestBed;
 use crate::log;
 
-/// Rows that are looked at.
-const LOOKED_AT: i64 = 1000;
+/// Rows that are read.
+const ROWS: i64 = 1000;
 
 impl TestBed {
     /// Says that this test changes rows without the engine, which then has nothing to log, and why.
@@ -45,7 +45,7 @@ impl TestBed {
         let mut reader = self.read().await;
         let failed = Some(WorkStatus::Failed.as_str().into());
         for (what, status, on_hold) in [("on hold", None, Some(true)), ("failed", failed, None)] {
-            let filter = WorkFilter { status, on_hold, limit: LOOKED_AT, ..Default::default() };
+            let filter = WorkFilter { status, on_hold, limit: ROWS, ..Default::default() };
             let rows = work::list(&mut reader.conn(), &Reach::Everything, &filter).await;
             let rows = rows.unwrap_or_else(|error| panic!("{error:?}"));
             wanted.extend(rows.into_iter().map(|row| (what.to_owned(), row.id.to_string())));

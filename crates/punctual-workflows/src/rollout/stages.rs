@@ -94,13 +94,12 @@ pub async fn hand_back(
     kind_of: KindOf,
 ) -> Result<Vec<String>, StoreError> {
     let owner = Owner::AutomationScheduler.as_str();
-    let mut kept = run_ownership::owned(&mut tx.conn(), workflow, owner, subjects.clone()).await?;
-    let owned = kept.len();
-    kept.retain(|key| duty(Stage::of(rollout), kind_of(key, rollout)) == Duty::Make);
-    if kept.len() == owned && duty(Stage::of(rollout), RunKind::Scheduled) == Duty::Make {
+    let mut given = run_ownership::owned(&mut tx.conn(), workflow, owner, subjects).await?;
+    given.retain(|key| duty(Stage::of(rollout), kind_of(key, rollout)) != Duty::Make);
+    if given.is_empty() {
         return Ok(Vec::new());
     }
-    let mut freed = run_ownership::give_back(&mut tx.conn(), now, workflow, owner, subjects, kept).await?;
+    let mut freed = run_ownership::give_back(&mut tx.conn(), now, workflow, owner, given).await?;
     freed.sort_unstable();
     if !freed.is_empty() {
         // A row that is under way finds its ownership gone when it is decided.
