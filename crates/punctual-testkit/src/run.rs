@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use crate::{Database, TestBed, TestBedBuilder, log};
 
 /// No test takes so many seconds, and no trial at full scale so many; one that hangs says so.
-const PATIENCE: (usize, usize) = (150, 2 * 3600);
+const PATIENCE: (usize, usize) = (240, 2 * 3600);
 /// How long a test waits for a signal of something that happens at once.
 const SIGNAL: Duration = Duration::from_secs(60);
 

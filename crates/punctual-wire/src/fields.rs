@@ -94,6 +94,12 @@ impl<'v> Fields<'v> {
         Self { without: names, ..self }
     }
 
+    /// Fields that are beside the object's own and are read by somebody else, such as the version that a client saw: they are
+    /// known here, and named where others are refused.
+    pub fn read_elsewhere(&mut self, name: &'static str) {
+        self.get(name);
+    }
+
     /// The pointer to one field.
     pub fn pointer_to(&self, name: &str) -> String {
         join(&self.pointer, name)

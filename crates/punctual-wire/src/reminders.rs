@@ -181,6 +181,7 @@ const PARTS: [(&str, &str); 3] =
 impl ReminderSettingRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
+        fields.read_elsewhere("version");
         let kind = fields.required_name("kind");
         for (of, part) in PARTS {
             if of == kind {

@@ -116,6 +116,7 @@ pub struct ReportRecipients {
 impl ReportSubscriptionRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
+        fields.read_elsewhere("version");
         fields.require("cadence", || "an object such as `{\"cron\": \"0 8 * * MON\"}`".into());
         fields.require("recipients", || "`{\"list\": …}` or `{\"addresses\": […]}`".into());
         let channel = fields.optional_channel("channel");

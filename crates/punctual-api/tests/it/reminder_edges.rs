@@ -111,6 +111,7 @@ async fn s0_81_no_input_of_a_reminder_reaches_into_another_unit(bed: TestBed) {
 }
 
 async fn held(bed: &TestBed, key: &str) -> i64 {
+    bed.changes_rows_itself("the hold comes from the test");
     let row = bed.work(key).await;
     let mut tx = bed.begin().await;
     work::put_on_hold_as_conflict(&mut tx.conn(), bed.now(), vec![row.id]).await.unwrap();

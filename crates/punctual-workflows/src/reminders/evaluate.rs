@@ -268,12 +268,14 @@ impl<'r> Rows<'r> {
     }
 
     /// What follows an occurrence whose row was sent, cancelled or held: one that does not go on by itself never ends its
-    /// chain. Every step passes a row that exists.
+    /// chain. Every step passes a row that exists. One that cannot be sent is followed by none: the next ones could not either,
+    /// and each event of the source would add one.
     fn go_on(&self, case: &Case<'_>, candidates: &mut Vec<Candidate>) {
         let is_stopped = |row: &OfSource| {
             row.on_hold || !matches!(row.status, WorkStatus::Pending | WorkStatus::Processing)
         };
         while let Some(last) = candidates.last()
+            && last.fault.is_none()
             && self.get(&last.key).is_some_and(is_stopped)
             && let Some(mut next) = case.setting.rule.next(case, last.due_at)
         {
