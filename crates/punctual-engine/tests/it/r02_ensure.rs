@@ -128,6 +128,7 @@ async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: TestBed) {
         }
     }
     bed.leaves_open("the commands end anywhere");
+    bed.changes_rows_itself("rows are settled by the test");
 }
 
 async fn apply(

@@ -59,6 +59,7 @@ async fn work_keeps_its_key_and_loses_input_and_trace(bed: TestBed) {
     let held = bed.work("c").await;
     let hold = format!("UPDATE work SET on_hold = TRUE WHERE id = {}", held.id); // tidy-allow: a number
     bed.run_sql(&hold).await.unwrap();
+    bed.changes_rows_itself("the hold is the test's");
     bed.engine.blobs.put("traces/a", b"long".to_vec()).await.unwrap();
     let mut tx = bed.store.begin(Lane::Settle).await.unwrap();
     work::set_trace(&mut tx.conn(), bed.work("a").await.id, "traces/a").await.unwrap();
