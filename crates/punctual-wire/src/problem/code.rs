@@ -97,7 +97,7 @@ codes! {
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.
     DurationInvalid = "duration_invalid", 422, "A duration is not valid";
-    /// A request has both `Content-Length` and `Transfer-Encoding`, or two lengths: where it ends is not certain.
+    /// A request has both `Content-Length` and `Transfer-Encoding`, a length twice (the same one too) or not in digits alone, or an encoding that is not `chunked`: where it ends is not certain.
     FramingAmbiguous = "framing_ambiguous", 400, "The end of the request is ambiguous";
     /// There is no such business unit.
     UnitUnknown = "unit_unknown", 422, "The business unit is not known";

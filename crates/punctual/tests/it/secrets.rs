@@ -588,5 +588,7 @@ async fn t12_references_of_an_earlier_version_work_for_one_start() {
         .await;
     assert_eq!(reason, "secret-missing");
     server.kill();
-    assert!(std::fs::read_to_string(&log).unwrap().contains("these secret references are no longer supported"));
+    assert!(
+        std::fs::read_to_string(&log).unwrap().contains("these secret references are no longer supported")
+    );
 }
