@@ -12,7 +12,7 @@ use super::changes::make_nullable;
 use super::finish::{SCHEMAS, for_each_operation, for_each_schema, reference, references};
 
 /// What others put fields of their own into: their readers are open.
-const OPEN: [&str; 4] = ["EventRequest", "SiteItem", "SiteReport", "SiteEvent"];
+const OPEN: [&str; 5] = ["EventRequest", "SiteHandOver", "SiteItem", "SiteReport", "SiteEvent"];
 
 /// Fields where `null` would say something else than absent: an empty state of a source.
 const NEVER_NULL: [&str; 1] = ["state"];
