@@ -92,7 +92,8 @@ async fn s0_51_events_with_and_without_a_sequence_have_one_order_singly_and_in_a
         let (one, many) = (format!("one-{number}"), format!("many-{number}"));
         let mut singly = Vec::new();
         // What the rule says: by sequence where both have one, else by time; a sequence that was known stays.
-        let (mut known, mut expected): (Option<(i64, Option<i64>, u32)>, Vec<&str>) = (None, Vec::new());
+        let mut known: Option<(i64, Option<i64>, u32)> = None;
+        let mut expected: Vec<&str> = Vec::new();
         for event in order.iter().map(|n| events[*n]) {
             let is_newer = known.is_none_or(|(_, sequence, minute)| match (event.1, sequence) {
                 (Some(new), Some(old)) => new > old,
