@@ -92,3 +92,16 @@ pub async fn settle_down(store: &Store, url: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// How many bytes the database takes on the disk, once what is written is in its tables and what is dead may be reused.
+#[boxed]
+pub async fn size_of(store: &Store, url: &str) -> Result<i64> {
+    settle_down(store, url).await?;
+    if let Some(file) = url.strip_prefix("sqlite:") {
+        let bytes = std::fs::metadata(file).map_or(0, |about| about.len());
+        return Ok(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+    let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+    let size = sqlx::query_scalar("SELECT pg_database_size(current_database())");
+    size.fetch_one(&mut conn).await.map_err(StoreError::connection)
+}

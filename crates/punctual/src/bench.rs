@@ -4,6 +4,8 @@
 //! comparison harness, so that Punctual is in one table with other queues.
 
 mod arrays;
+mod busy;
+mod crowd;
 mod deliver;
 mod drain;
 mod http;
@@ -16,6 +18,7 @@ mod purge;
 mod reminders;
 mod server;
 mod site;
+mod size;
 mod smtp;
 mod soak;
 mod surveys;
@@ -71,6 +74,12 @@ enum What {
     Arrays,
     /// Every list of the API with every filter, beside tables of so many rows: the slowest.
     Lists,
+    /// Fifty of the slowest lists at once, beside tables of so many rows: what intake, punctuality and `/readyz` feel of it.
+    Crowd,
+    /// Punctuality beside so many pending rows, alone and during a purge, an import and a report.
+    Busy,
+    /// What messages take on the disk, alone and with the work that asked for them.
+    Size,
     /// Old notifications removed beside intake: rows a second, and what intake feels of it.
     Purge,
     /// The figures of the outbox while messages are delivered.
@@ -111,6 +120,9 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Arrays => vec![arrays::measure(&bench, jobs(200_000)).await?],
         What::Lists => lists::measure(&bench, jobs(1_000_000)).await?,
+        What::Crowd => vec![crowd::measure(&bench, jobs(1_000_000)).await?],
+        What::Busy => vec![busy::measure(&bench, jobs(1_000_000)).await?],
+        What::Size => size::measure(&bench, jobs(100_000)).await?,
         What::Purge => vec![purge::measure(&bench, jobs(200_000)).await?],
         What::Kpis => vec![kpis::measure(&bench, jobs(100_000)).await?],
         What::Nodes => nodes::measure(&bench, jobs(50_000)).await?,
@@ -269,6 +281,9 @@ impl Rig {
     }
 }
 
+/// The figures that `Measured::rate` has of itself.
+const RATE: [&str; 3] = ["jobs_per_s", "handled_per_s", "seconds"];
+
 impl Measured {
     fn rate(test: &'static str, jobs: usize, took: Duration) -> Self {
         let rate = (jobs as f64 / took.as_secs_f64()).round();
@@ -281,6 +296,13 @@ impl Measured {
 
     fn per_second(&self) -> Option<f64> {
         self.figures.get("jobs_per_s").and_then(Value::as_f64)
+    }
+
+    /// What was found besides how many a second.
+    fn beside_rate(&self) -> String {
+        let figures = self.figures.as_object().into_iter().flatten();
+        let beside = figures.filter(|(name, _)| !RATE.contains(&name.as_str()));
+        beside.map(|(name, value)| format!("{name} {value} ")).collect()
     }
 
     fn print(&self, bench: &Bench, as_json: bool) {
@@ -296,7 +318,10 @@ impl Measured {
             return;
         }
         match self.per_second() {
-            Some(rate) => println!("{:<12} {:>9} rows  {:>9.0}/s   ({settings})", self.test, self.jobs, rate),
+            Some(rate) => {
+                let beside = self.beside_rate();
+                println!("{:<12} {:>9} rows  {rate:>9.0}/s  {beside} ({settings})", self.test, self.jobs)
+            }
             None => println!("{:<12} {:>9} rows  {}   ({settings})", self.test, self.jobs, self.figures),
         }
     }

@@ -9,10 +9,11 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Engine, Listeners};
 use punctual_model::{Arrival, Clock};
 use punctual_store::{maintenance::HeldSnapshot, work};
+use serde_json::json;
 
 use super::{
     Bench, Measured, Rig, deliver, http,
@@ -27,9 +28,9 @@ const ROUNDS: usize = 9;
 
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let mut table = Table::new(bench, "drain", Keys::Rising).await?;
-    let took = table.drain(bench, jobs).await?;
+    let drained = table.drain(bench, jobs).await?;
     table.rig.remove().await?;
-    Ok(Measured::rate("drain", jobs, took))
+    Ok(drained.measured("drain", jobs))
 }
 
 /// The drain alone, beside rows of the future, and beside rows of the future among whose keys those of the due ones lie;
@@ -46,7 +47,7 @@ pub(super) async fn measure_backlog(bench: &Bench, jobs: usize) -> Result<Vec<Me
     let mut took = vec![Vec::new(); tables.len()];
     for _ in 0..ROUNDS {
         for ((_, table), took) in tables.iter_mut().zip(&mut took) {
-            took.push(table.drain(bench, jobs).await?);
+            took.push(table.drain(bench, jobs).await?.took);
         }
     }
     let mut measured = Vec::new();
@@ -64,9 +65,9 @@ pub(super) async fn measure_snapshot(bench: &Bench, jobs: usize) -> Result<Vec<M
     for (test, is_held) in [("drain-long", false), ("drain-snapshot", true)] {
         let mut table = Table::new(bench, "snapshot", Keys::Rising).await?;
         table.is_held = is_held;
-        let took = table.drain(bench, jobs).await?;
+        let drained = table.drain(bench, jobs).await?;
         table.rig.remove().await?;
-        measured.push(Measured::rate(test, jobs, took));
+        measured.push(drained.measured(test, jobs));
     }
     // A delivery and a request cost several times what a drained row does.
     for (test, is_held) in [("deliver-long", false), ("deliver-snapshot", true)] {
@@ -76,6 +77,23 @@ pub(super) async fn measure_snapshot(bench: &Bench, jobs: usize) -> Result<Vec<M
         measured.push(http::measure_with(bench, test, jobs / 6, is_held).await?);
     }
     Ok(measured)
+}
+
+/// How long a drain took, and whether it was as fast at its end as at its beginning.
+struct Drained {
+    took: Duration,
+    /// The rate of the last tenth, by that of the first.
+    last_to_first: f64,
+}
+
+impl Drained {
+    fn measured(&self, test: &'static str, jobs: usize) -> Measured {
+        let mut measured = Measured::rate(test, jobs, self.took);
+        if let Some(figures) = measured.figures.as_object_mut() {
+            figures.insert("last_to_first_tenth".into(), json!((self.last_to_first * 100.0).round() / 100.0));
+        }
+        measured
+    }
 }
 
 /// A database that is filled and drained.
@@ -104,12 +122,16 @@ impl Table {
         Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0, is_held: false })
     }
 
+    /// Puts rows of the future in.
     async fn fill(&mut self, bench: &Bench, rows: usize) -> Result<()> {
-        let far = bench.clock.now() + SignedDuration::from_hours(24 * 30);
-        // In pieces, so that memory stays flat.
+        self.ensure_due(rows, bench.clock.now() + SignedDuration::from_hours(24 * 30)).await
+    }
+
+    /// In pieces, so that memory stays flat.
+    async fn ensure_due(&mut self, rows: usize, due: Timestamp) -> Result<()> {
         for start in (0..rows).step_by(100_000) {
             let numbers = self.next((rows - start).min(100_000));
-            ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| far)?).await?;
+            ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| due)?).await?;
         }
         Ok(())
     }
@@ -121,25 +143,43 @@ impl Table {
     }
 
     /// Puts due rows in and says how long it took until none was left.
-    async fn drain(&mut self, bench: &Bench, jobs: usize) -> Result<Duration> {
-        let now = bench.clock.now();
-        let numbers = self.next(jobs);
-        ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| now)?).await?;
+    async fn drain(&mut self, bench: &Bench, jobs: usize) -> Result<Drained> {
+        self.ensure_due(jobs, bench.clock.now()).await?;
         self.rig.settle_down().await?;
         let held = if self.is_held { Some(HeldSnapshot::take(&self.rig.url).await?) } else { None };
         self.handled.store(0, Ordering::Relaxed);
         let started = bench.clock.now();
         let running = self.rig.engine.run();
         // The counter costs nothing to look at; the table has the last word.
-        while self.handled.load(Ordering::Relaxed) < jobs || is_busy(&self.rig.engine, bench).await? {
+        let since = || bench.clock.now().duration_since(started).unsigned_abs();
+        let (mut first_tenth, mut before_last, mut all) = (None, None, None);
+        loop {
+            let handled = self.handled.load(Ordering::Relaxed);
+            for (mark, reached) in
+                [(jobs / 10, &mut first_tenth), (jobs - jobs / 10, &mut before_last), (jobs, &mut all)]
+            {
+                if handled >= mark && reached.is_none() {
+                    *reached = Some((since(), handled));
+                }
+            }
+            if handled >= jobs && !is_busy(&self.rig.engine, bench).await? {
+                break;
+            }
             bench.clock.sleep_until(bench.clock.now() + SignedDuration::from_millis(2)).await;
         }
-        let took = bench.clock.now().duration_since(started);
+        let took = since();
         running.stop().await;
         drop(held);
         let handled = self.handled.load(Ordering::Relaxed);
         ensure!(handled == jobs, "handled {handled} of {jobs}");
-        Ok(took.unsigned_abs())
+        let rate = |from: (Duration, usize), to: (Duration, usize)| {
+            (to.1 - from.1) as f64 / to.0.saturating_sub(from.0).as_secs_f64().max(1e-9)
+        };
+        let last_to_first = match (first_tenth, before_last, all) {
+            (Some(first), Some(before), Some(all)) => rate(before, all) / rate((Duration::ZERO, 0), first),
+            _ => 0.0,
+        };
+        Ok(Drained { took, last_to_first })
     }
 }
 

@@ -131,7 +131,7 @@ fn values(name: &str, now: jiff::Timestamp, rows: i64) -> Vec<String> {
 }
 
 /// The addresses of every GET of the document: alone, with each value of each parameter, and with each pair of parameters.
-fn requests(document: &Value, now: jiff::Timestamp, rows: i64) -> Vec<String> {
+pub(super) fn requests(document: &Value, now: jiff::Timestamp, rows: i64) -> Vec<String> {
     let mut requests = Vec::new();
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
         let operation = &operations["get"];

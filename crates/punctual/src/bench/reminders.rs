@@ -58,6 +58,15 @@ pub(super) async fn measure(bench: &Bench, sources: usize) -> Result<Vec<Measure
     Ok(measured)
 }
 
+/// Takes the events of so many sources under the settings; returns how many rows were ensured.
+pub(super) async fn import(engine: &Engine, sources: usize) -> Result<u64> {
+    make_settings(engine).await?;
+    let mut sinks = EventSinks::default();
+    sinks.add(Arc::new(ReminderSink::new(Arc::new(Providers::built_in()))));
+    let batches = incoming_events(engine, sources).chunks(BATCH).map(<[IncomingEvent]>::to_vec).collect();
+    take_all(engine, sinks, batches).await
+}
+
 async fn make_settings(engine: &Engine) -> Result<()> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;

@@ -1,0 +1,58 @@
+//! What messages take on the disk once they are delivered: posted over the API's own intake, and with the work and the message
+//! that asked for them.
+
+use anyhow::Result;
+use punctual_engine::Listeners;
+use punctual_store::maintenance::size_of;
+use serde_json::json;
+
+use super::{
+    Bench, Measured, deliver,
+    server::{Client, Server, notification, with_body},
+};
+
+/// Notifications a request.
+const ARRAY: usize = 1_000;
+
+pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
+    Ok(vec![alone(bench, jobs).await?, with_work(bench, jobs).await?])
+}
+
+/// Notifications with one attempt each.
+async fn alone(bench: &Bench, jobs: usize) -> Result<Measured> {
+    let rig = bench.rig("size", Listeners::default()).await?;
+    let empty = size_of(&rig.engine.store, &rig.url).await?;
+    let server = Server::start(bench, &rig).await?;
+    let running = rig.engine.run();
+    let mut client = Client::connect(server.address).await?;
+    for first in (0..jobs).step_by(ARRAY) {
+        let items: Vec<String> = (first..jobs.min(first + ARRAY)).map(notification).collect();
+        let array = format!("[{}]", items.join(","));
+        client.expect(&with_body("POST", "/api/v1/notifications", &array)).await?;
+    }
+    deliver::until_delivered(bench, &rig, jobs).await?;
+    running.stop().await;
+    server.stop().await?;
+    let full = size_of(&rig.engine.store, &rig.url).await?;
+    rig.remove().await?;
+    Ok(measured("size", jobs, full - empty))
+}
+
+/// The same where each was a message for later: its work row, its key and its own row as well.
+async fn with_work(bench: &Bench, jobs: usize) -> Result<Measured> {
+    let rig = bench.rig("size", Listeners::default()).await?;
+    let empty = size_of(&rig.engine.store, &rig.url).await?;
+    deliver::make_due(bench, &rig, jobs).await?;
+    let running = rig.engine.run();
+    deliver::until_delivered(bench, &rig, jobs).await?;
+    running.stop().await;
+    let full = size_of(&rig.engine.store, &rig.url).await?;
+    rig.remove().await?;
+    Ok(measured("size-work", jobs, full - empty))
+}
+
+fn measured(test: &'static str, jobs: usize, bytes: i64) -> Measured {
+    let each = bytes as f64 / jobs as f64;
+    let figures = json!({ "bytes_each": each.round(), "gb_per_million": (each / 10.0).round() / 100.0 });
+    Measured { test, jobs, figures }
+}
