@@ -53,6 +53,7 @@ mod surveys;
 mod templates;
 mod trace_context;
 mod users;
+mod window;
 mod work;
 
 use std::{sync::Arc, time::Duration};

@@ -10,7 +10,7 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
-    Batch, BatchItem, Page, PageQuery, Problem,
+    Batch, BatchItem, FieldError, Page, PageQuery, Problem,
     attachments::{Attachment, AttachmentRequest},
     batch::{Item, OneOrMany},
     content::Content,
@@ -32,8 +32,9 @@ use crate::{
     },
     openapi::shapes,
     parameters::{Parameters, Segments},
-    schedules::{cancel, check_window},
+    schedules::cancel,
     trace_context::TraceContext,
+    window::{Window, check_moment},
     work::status_after,
 };
 
@@ -58,19 +59,27 @@ pub async fn post(
         let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
         let units = app.engine.units_named(&caller.by, named.collect()).await?;
         let from = Sender { app, caller, units: &units, trace: &trace };
+        let keys = request.readable().filter_map(|one| Some((key_of(one.id.as_deref()?)?, one.send_at)));
+        let window = Window::of(app, caller, keys).await?;
         match request {
             OneOrMany::One(one) => {
-                let one = wanted(from, one, &ids, 0, "")?;
+                let one = wanted(from, &window, one, &ids, 0, "")?;
                 let mut made = complete(app, caller, vec![one]).await?;
-                post_one(app, caller, made.pop().ok_or_else(Problem::internal)??).await
+                let (new, warnings) = made.pop().ok_or_else(Problem::internal)??;
+                post_one(app, caller, new, warnings).await
             }
-            OneOrMany::Many(many) => post_many(from, many, &ids).await,
+            OneOrMany::Many(many) => post_many(from, &window, many, &ids).await,
         }
     })
     .await
 }
 
-async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
+/// The key of the row that a message of this id has, or would have.
+fn key_of(id: &str) -> Option<String> {
+    WorkKey::message(id).ok().map(|key| key.to_string())
+}
+
+async fn post_one(app: &App, caller: &Principal, wanted: NewMessage, warnings: Vec<FieldError>) -> Answer {
     let id = wanted.id.clone();
     let Some(Ensured { id: work_id, outcome, .. }) =
         ensure(app, caller, vec![wanted]).await?.into_iter().next()
@@ -87,6 +96,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
         status: row.status.into(),
         send_at: instant(row.due_at)?,
         outcome: outcome.as_str().into(),
+        warnings,
     };
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&accepted)
@@ -95,14 +105,19 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
     }
 }
 
-async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
+async fn post_many(
+    from: Sender<'_>,
+    window: &Window,
+    many: Vec<Item<MessageRequest>>,
+    ids: &Ids<'_>,
+) -> Answer {
     let Sender { app, caller, .. } = from;
     let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(from, one, ids, index, &format!("/{index}"))) {
+        match item.and_then(|one| wanted(from, window, one, ids, index, &format!("/{index}"))) {
             Ok(wanted) => {
-                outcomes.push(Ok((index, wanted.0.id.clone())));
+                outcomes.push(Ok((index, wanted.0.id.clone(), Vec::new())));
                 read.push(wanted);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
@@ -111,9 +126,12 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<
     let mut good = Vec::with_capacity(read.len());
     let mut made = complete(app, caller, read).await?.into_iter();
     for outcome in &mut outcomes {
-        let Ok((index, id)) = outcome else { continue };
+        let Ok((index, id, warnings)) = outcome else { continue };
         match made.next() {
-            Some(Ok(new)) => good.push(new),
+            Some(Ok((new, said))) => {
+                *warnings = said;
+                good.push(new);
+            }
             Some(Err(problem)) => {
                 *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
             }
@@ -123,13 +141,13 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<
     let mut ensured = ensure(app, caller, good).await?.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id)) => match ensured.next() {
+        Ok((index, id, warnings)) => match ensured.next() {
             Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
             }
             Some(Ensured { outcome, .. }) => {
-                BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome))
+                BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome)).warned(warnings)
             }
             None => BatchItem::rejected(index, Some(id), Problem::internal()),
         },
@@ -144,31 +162,35 @@ async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Resul
     Ok(path::send_at(&app.engine, &caller.by, &wanted).await?)
 }
 
-/// Keeps the files of new messages and names them in each.
+/// Keeps the files of new messages and names them in each. With each comes what is to be said about its channels.
 async fn complete(
     app: &App,
     caller: &Principal,
     many: Vec<(NewMessage, Wanted)>,
-) -> Result<Vec<Result<NewMessage, Problem>>, Failure> {
+) -> Result<Vec<Result<(NewMessage, Vec<FieldError>), Problem>>, Failure> {
     let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
+    let warnings = files::channel_warnings(app, &wanted).await?;
     let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(new, files): (NewMessage, Result<_, Problem>)| {
+    let made = many.into_iter().zip(files).zip(warnings);
+    let made = made.map(|((new, files), warnings): ((NewMessage, Result<_, Problem>), _)| {
         let files = files?;
         let content = new.content.with(|content| content.attachments = files);
-        Ok(NewMessage { content, ..new })
+        Ok((NewMessage { content, ..new }, warnings))
     });
     Ok(made.collect())
 }
 
 fn wanted(
     Sender { app, caller, units, trace }: Sender<'_>,
+    window: &Window,
     request: MessageRequest,
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
 ) -> Result<(NewMessage, Wanted), Problem> {
     let MessageRequest { id, send_at, revive, content, handling } = request;
-    check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
+    let key = id.as_deref().and_then(key_of).unwrap_or_default();
+    window.check(&key, send_at, revive, &format!("{pointer}/sendAt"))?;
     let unit = unit_for(units, content.business_unit.clone(), pointer)?;
     let unnamed = NotificationId(Default::default());
     let (content, wanted) =
@@ -242,17 +264,19 @@ pub async fn patch(
     let (unit, client) = (OwnUnit::stored(content.business_unit.clone()), content.client.clone());
     let stored = as_requested(shape(row, content)?)?;
     let MessageRequest { send_at, content, handling, .. } = MessageChange::over(stored, &body.value)?;
-    check_window(app.engine.clock.now(), send_at, "/sendAt")?;
+    if body.value.get("sendAt").is_some() {
+        check_moment(app.engine.clock.now(), send_at, "/sendAt")?;
+    }
     let unnamed = NotificationId(Default::default());
     let (content, wanted) =
         with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", 0, "")?;
     let content = content.with(|content| content.client = client);
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
     let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;
-    let changed = changed.pop().ok_or_else(Problem::internal)??;
+    let (changed, warnings) = changed.pop().ok_or_else(Problem::internal)??;
     path::change(&app.engine, &caller.by, &changed).await?;
     let (row, content) = found(&app, &caller, &id).await?;
-    JsonResponse::ok(&shape(row, content)?)
+    JsonResponse::ok(&Message { warnings, ..shape(row, content)? })
 }
 
 /// A stored message in the shape in which it was asked for, without what cannot be changed.
@@ -327,6 +351,7 @@ fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
         reason_code: row.reason_code,
         send_at: instant(row.due_at)?,
         created_at: instant(content.created_at)?,
+        warnings: Vec::new(),
         targets: content.targets.and_then(|text| serde_json::from_str(&text).ok()),
         context: content.context.and_then(|text| serde_json::from_str(&text).ok()),
         type_data: content.type_data.and_then(|text| serde_json::from_str(&text).ok()),

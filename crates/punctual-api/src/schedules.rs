@@ -1,9 +1,8 @@
 //! `/api/v1/schedules`: a topic that is published at a given instant, with a small payload.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested, Units};
-use punctual_model::ScheduleId;
+use punctual_model::{ScheduleId, WorkKey};
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
@@ -12,7 +11,6 @@ use punctual_wire::{
     schedules::{Schedule, ScheduleChange, ScheduleRequest},
 };
 use punctual_workflows::{
-    due_window::{self, OutsideWindow},
     operations,
     schedules::{self, KIND, NewSchedule},
 };
@@ -25,6 +23,7 @@ use crate::{
     idempotency::{IdempotencyKey, Ids},
     openapi::shapes,
     parameters::{Parameters, Segments},
+    window::{Window, check_moment},
     work::status_after,
 };
 
@@ -47,9 +46,14 @@ pub async fn post(
     once.run(app, caller, &body.bytes, |ids| async move {
         let named = request.readable().filter_map(|one| one.business_unit.as_deref());
         let units = app.engine.units_named(&caller.by, named.collect()).await?;
+        let keys = request.readable().filter_map(|one| {
+            let key = WorkKey::schedule(one.key.as_deref()?).ok()?;
+            Some((key.to_string(), one.run_at))
+        });
+        let window = Window::of(app, caller, keys).await?;
         match request {
-            OneOrMany::One(one) => post_one(app, caller, wanted(app, &units, one, &ids, 0, "")?).await,
-            OneOrMany::Many(many) => post_many(app, caller, &units, many, &ids).await,
+            OneOrMany::One(one) => post_one(app, caller, wanted(&window, &units, one, &ids, 0, "")?).await,
+            OneOrMany::Many(many) => post_many(app, caller, &window, &units, many, &ids).await,
         }
     })
     .await
@@ -76,6 +80,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
 async fn post_many(
     app: &App,
     caller: &Principal,
+    window: &Window,
     units: &Units,
     many: Vec<Item<ScheduleRequest>>,
     ids: &Ids<'_>,
@@ -83,7 +88,7 @@ async fn post_many(
     let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(app, units, one, ids, index, &format!("/{index}"))) {
+        match item.and_then(|one| wanted(window, units, one, ids, index, &format!("/{index}"))) {
             Ok(wanted) => {
                 outcomes.push(Ok(index));
                 good.push(wanted);
@@ -115,7 +120,7 @@ fn item(index: usize, key: &str, ensured: Option<Ensured>) -> BatchItem {
 }
 
 fn wanted(
-    app: &App,
+    window: &Window,
     units: &Units,
     request: ScheduleRequest,
     ids: &Ids<'_>,
@@ -123,20 +128,12 @@ fn wanted(
     pointer: &str,
 ) -> Result<Requested, Problem> {
     let ScheduleRequest { topic, run_at, time_zone, payload, key, business_unit, revive } = request;
-    check_window(app.engine.clock.now(), run_at, &format!("{pointer}/runAt"))?;
     let business_unit = unit_for(units, business_unit, pointer)?;
     let key = key.unwrap_or_else(|| ids.at(index).to_string());
     let wanted = NewSchedule { key, topic, run_at, time_zone, payload, business_unit }.into_work();
     let work = wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why))?;
+    window.check(work.key.as_str(), run_at, revive, &format!("{pointer}/runAt"))?;
     Ok(Requested { work, revive })
-}
-
-/// How late and how far ahead a moment may be that somebody asks for.
-pub(crate) fn check_window(now: Timestamp, at: Timestamp, pointer: &str) -> Result<(), Problem> {
-    due_window::check(now, at).map_err(|outside| match outside {
-        OutsideWindow::TooOld { earliest } => FieldError::due_too_old(pointer, earliest).into(),
-        OutsideWindow::TooFar { latest } => FieldError::due_out_of_range(pointer, latest).into(),
-    })
 }
 
 /// List schedules, newest first
@@ -180,7 +177,7 @@ pub async fn patch(
     body: Json,
 ) -> Answer {
     let change = ScheduleChange::read(&body.value, "")?;
-    check_window(app.engine.clock.now(), change.run_at, "/runAt")?;
+    check_moment(app.engine.clock.now(), change.run_at, "/runAt")?;
     let row = own(&app, &caller, &id).await?;
     let moved = schedules::reschedule(&app.engine, &caller.by, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;

@@ -105,10 +105,12 @@ pub async fn trace(
             json!({ "workId": again.id, "key": again.key }),
         )?);
     }
-    if !row.is(&[WorkStatus::Pending]) || row.on_hold {
+    let began_again = row.earlier_attempts > 0 || row.earlier_reason.is_some();
+    if !row.is(&[WorkStatus::Pending]) || row.on_hold || began_again {
         let word = if row.on_hold { "onHold".to_owned() } else { row.status.clone() };
-        let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count, "result": result_of(&row) });
-        items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
+        let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count,
+            "earlierReasonCode": row.earlier_reason, "earlierAttempts": row.earlier_attempts, "result": result_of(&row) });
+        items.push(entry(row.updated_at, word, format!("It is {} now.{}", row.status, before(&row)), data)?);
     }
     items.sort_by_key(|item| item.at);
     let title = titles(&app, &caller, std::iter::once(&row)).await?.pop().unwrap_or_default();
@@ -226,11 +228,24 @@ pub(crate) fn shape(row: WorkRow, title: String, outcome: Option<&'static str>) 
         on_hold: row.on_hold,
         reason_code: row.reason_code,
         retry_count: row.retry_count,
+        earlier_attempts: row.earlier_attempts,
+        earlier_reason_code: row.earlier_reason,
         input_hash: row.input_hash,
         version: row.version,
         retry_of: row.retry_of,
         outcome: outcome.map(Cow::Borrowed),
     })
+}
+
+/// What came before a row was last released or brought back.
+fn before(row: &WorkRow) -> String {
+    let why = row.earlier_reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+    match row.earlier_attempts {
+        0 if why.is_empty() => String::new(),
+        0 => format!(" It had stopped before{why}."),
+        1 => format!(" It had stopped before{why}, after 1 failed attempt."),
+        some => format!(" It had stopped before{why}, after {some} failed attempts."),
+    }
 }
 
 fn result_of(row: &WorkRow) -> Option<Value> {

@@ -18,6 +18,7 @@ use punctual_model::{
 use punctual_store::{Conn, StoreError, channels, consumers, subscribers};
 
 use crate::{
+    Engine,
     config::later,
     delivery::Permits,
     references::{NO_SECRETS_DIR, SecretSource},
@@ -75,6 +76,26 @@ impl Opened {
     /// The adapter that opened it.
     pub(crate) fn adapter(&self) -> &str {
         &self.adapter
+    }
+}
+
+impl Engine {
+    /// Those of these channels that nobody has defined. What is open on this node is known; only others are looked up.
+    #[boxed]
+    pub async fn unknown_channels(&self, keys: Vec<String>) -> Result<HashSet<String>, StoreError> {
+        let is_here = |key: &str| self.channels.get(key).is_some() || self.channels.broken(key).is_some();
+        let keys: HashSet<String> = keys.into_iter().filter(|key| !is_here(key)).collect();
+        if keys.is_empty() {
+            return Ok(keys);
+        }
+        let mut unknown = HashSet::new();
+        let mut reader = self.store.read().await?;
+        for key in keys {
+            if !self.channels.is_known(&mut reader.conn(), &key).await? {
+                unknown.insert(key);
+            }
+        }
+        Ok(unknown)
     }
 }
 
@@ -325,6 +346,12 @@ impl Channels {
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.
     pub fn built_in(&self) -> &'static [&'static str] {
         if self.capture.is_some() { &["memory:default", "email:default"] } else { &["memory:default"] }
+    }
+
+    /// Whether somebody has defined this channel, or it needs no definition.
+    #[boxed]
+    pub async fn is_known(&self, conn: &mut Conn<'_>, key: &str) -> Result<bool, StoreError> {
+        Ok(self.built_in().contains(&key) || channels::get(conn, key).await?.is_some())
     }
 
     fn open(&self, row: &channels::ChannelRow) -> Result<Opened, Broken> {

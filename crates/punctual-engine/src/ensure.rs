@@ -153,14 +153,18 @@ async fn reconcile<'k>(
     let known: Vec<String> =
         wanted.keys().filter(|key| !answers.contains_key(**key)).map(|key| (*key).to_owned()).collect();
     let existing = work::lock_existing(&mut tx.conn(), known).await?;
-    let (mut moves, mut conflicts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut moves, mut ended, mut conflicts, mut entries) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for row in &existing {
         let Some((key, new)) = wanted.get_key_value(row.key.as_str()) else { continue };
         let outcome = compare(row, new, cause);
         match &outcome {
-            EnsureOutcome::Updated | EnsureOutcome::Reactivated | EnsureOutcome::Revived => {
+            EnsureOutcome::Updated => {
                 tx.raise(Stage::Work, new.due_at);
                 moves.push((row, *new));
+            }
+            EnsureOutcome::Reactivated | EnsureOutcome::Revived => {
+                tx.raise(Stage::Work, new.due_at);
+                ended.push((row, *new));
             }
             EnsureOutcome::Conflict { stored, given } if !row.on_hold => {
                 conflicts.push(row.id);
@@ -181,6 +185,7 @@ async fn reconcile<'k>(
     if !moves.is_empty() {
         work::reschedule(&mut tx.conn(), now, &moves).await?;
     }
+    work::reactivate(&mut tx.conn(), now, &ended).await?;
     if !conflicts.is_empty() {
         work::put_on_hold_as_conflict(&mut tx.conn(), now, conflicts).await?;
     }

@@ -38,8 +38,14 @@ impl Engine {
             moments.push(moment(
                 row.created_at.as_microsecond(),
                 "workDecided",
-                format!("{} was due and decided {} ms after its moment", origin.key, (row.created_at.as_microsecond() - origin.due_at) / 1000),
-                json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version }),
+                format!(
+                    "{} was due and decided {} ms after its moment",
+                    origin.key,
+                    (row.created_at.as_microsecond() - origin.due_at) / 1000
+                ),
+                json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version,
+                        "retryCount": origin.retry_count, "earlierAttempts": origin.earlier_attempts,
+                        "earlierReasonCode": origin.earlier_reason }),
             ));
             moments
                 .extend(audited(audit::of(&mut reader.conn(), reach, "work", &work_id.to_string()).await?));

@@ -7,7 +7,7 @@ use punctual_boxed::{Record, boxed};
 use crate::{
     db::{Conn, Result, Sql, args, sql},
     notifications::{NotificationRow, Retried},
-    work::Changed,
+    work::{Changed, STARTS_AGAIN},
 };
 
 // Relies on work_ready. `updated_at` is the moment of the hold.
@@ -173,7 +173,7 @@ const SOME_WORK: &str = "WITH held AS MATERIALIZED (
 const RELEASE_WORK: Sql = sql!(
     "work.release_restored", as Changed,
     SOME_WORK,
-    "SET on_hold = FALSE, reason_code = NULL, retry_count = 0, next_retry_at = NULL,
+    "SET on_hold = FALSE, ", STARTS_AGAIN, ",
          ready_at = CASE WHEN work.due_at > $1 THEN work.due_at ELSE $1 END,
          version = work.version + 1, updated_at = $1
      FROM held

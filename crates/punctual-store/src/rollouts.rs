@@ -113,7 +113,7 @@ const PAGE: Sql = sql!(
        AND (CASE WHEN scope = 'business_unit' THEN {reach $5 scope_id}
             ELSE $5{postgres ::text[]} IS NULL OR EXISTS (
                 SELECT 1 FROM report_subscriptions AS s
-                WHERE s.guid = rollouts.scope_id AND NOT s.deleted AND {shared $5 s.business_unit}) END)
+                WHERE s.guid = rollouts.scope_id AND {shared $5 s.business_unit}) END)
      ORDER BY scope, scope_id LIMIT $4",
 );
 

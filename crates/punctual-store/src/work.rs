@@ -20,7 +20,7 @@ pub use claim::{
     Claimed, Expired, Settlement, WorkHead, claim, claim_these, earliest, expired, lock_due, ready_heads,
     ready_of, release, release_leases, renew, settle,
 };
-pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};
+pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reactivate, reschedule};
 pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
 pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
@@ -29,6 +29,7 @@ pub use page::{WorkFilter, list, page};
 pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, repeating, transfer};
 pub use query::{Counts, by_id, by_key, by_keys, counts, is_busy, retries_of, retry_keys, troubled};
 
+pub(crate) use operate::STARTS_AGAIN;
 pub(crate) use queued::forget_queued;
 pub use queued::{NAMED, QueuedRow, coordinates, keep_queued, queued};
 pub use traces::{Asked, AskedFor, note_traces, traces};
@@ -53,9 +54,14 @@ pub struct WorkRow {
     pub on_hold: bool,
     pub ready_at: i64,
     pub lease_expires_at: Option<i64>,
+    /// Failed attempts since it was planned, released or brought back.
     pub retry_count: i64,
+    /// Failed attempts before that.
+    pub earlier_attempts: i64,
     pub next_retry_at: Option<i64>,
     pub reason_code: Option<String>,
+    /// Why it had ended or was held the time before.
+    pub earlier_reason: Option<String>,
     pub input_hash: String,
     pub input: String,
     pub result: Option<String>,

@@ -24,6 +24,7 @@ pub struct Scripted {
     timeout: Duration,
     permits: usize,
     by_host: bool,
+    is_address: fn(&str) -> bool,
     calls_back: bool,
 }
 
@@ -49,7 +50,15 @@ impl Scripted {
         F: Future<Output = SendOutcome> + std::marker::Send + 'static,
     {
         let send = Arc::new(move |message| Box::pin(send(message)) as BoxFuture<'static, SendOutcome>);
-        Self { name, send, timeout: Duration::from_secs(5), permits: 16, by_host: false, calls_back: false }
+        Self {
+            name,
+            send,
+            timeout: Duration::from_secs(5),
+            permits: 16,
+            by_host: false,
+            is_address: |_| true,
+            calls_back: false,
+        }
     }
 
     /// A channel that panics at every message.
@@ -71,6 +80,13 @@ impl Scripted {
     #[must_use]
     pub fn permits(mut self, permits: usize) -> Self {
         self.permits = permits;
+        self
+    }
+
+    /// Only texts like this are addresses of the channel.
+    #[must_use]
+    pub fn takes(mut self, is_address: fn(&str) -> bool) -> Self {
+        self.is_address = is_address;
         self
     }
 
@@ -103,8 +119,8 @@ impl Adapter for Scripted {
         Ok(Arc::new(self.clone()))
     }
 
-    fn check_address(&self, _address: &str) -> Result<(), String> {
-        Ok(())
+    fn check_address(&self, address: &str) -> Result<(), String> {
+        if (self.is_address)(address) { Ok(()) } else { Err("it is no address of this channel".to_owned()) }
     }
 }
 

@@ -30,6 +30,10 @@ pub struct BatchItem {
     /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<Problem>>,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 impl BatchItem {
@@ -39,12 +43,18 @@ impl BatchItem {
         id: impl Into<String>,
         status: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { index, outcome: outcome.into(), id: Some(id.into()), status: Some(status.into()), error: None }
+        let (outcome, id, status) = (outcome.into(), Some(id.into()), Some(status.into()));
+        Self { index, outcome, id, status, error: None, warnings: Vec::new() }
+    }
+
+    pub fn warned(self, warnings: Vec<FieldError>) -> Self {
+        Self { warnings, ..self }
     }
 
     pub fn rejected(index: usize, id: Option<String>, error: impl Into<Problem>) -> Self {
         let error = Some(Box::new(error.into()));
-        Self { index, outcome: Cow::Borrowed("rejected"), id, status: None, error }
+        let outcome = Cow::Borrowed("rejected");
+        Self { index, outcome, id, status: None, error, warnings: Vec::new() }
     }
 }
 

@@ -43,9 +43,16 @@ pub struct Work {
     pub status: Cow<'static, str>,
     /// A person must look: nothing runs until it is released.
     pub on_hold: bool,
-    /// Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run.
+    /// Why it is where it is.
     pub reason_code: Option<String>,
+    /// Failed attempts since it was planned, released or brought back; its retries are counted from there.
     pub retry_count: i64,
+    /// Failed attempts before it was last released or brought back.
+    #[serde(default)]
+    pub earlier_attempts: i64,
+    /// Why it had ended or was held before it was last released or brought back.
+    #[serde(default)]
+    pub earlier_reason_code: Option<String>,
     /// When it is retried, after a failure.
     pub next_retry_at: Option<Timestamp>,
     /// The digest of its input, in hexadecimal.
@@ -179,7 +186,7 @@ mod tests {
             "id": 7, "title": "Expiry, document 42: 7 days before 14 May", "key": "reminder:1:document:42:expiry:2026-05-14:7", "kind": "reminder", "trigger": "dateBased",
             "businessUnit": "nz", "sourceType": "document", "sourceId": "42", "dueAt": "2026-05-07T21:00:00Z",
             "localDate": "2026-05-08", "timeZone": "Pacific/Auckland", "status": "pending", "onHold": false,
-            "reasonCode": null, "retryCount": 0, "nextRetryAt": null, "inputHash": "ab12",
+            "reasonCode": null, "retryCount": 0, "earlierAttempts": 2, "earlierReasonCode": "cancelled", "nextRetryAt": null, "inputHash": "ab12",
             "result": {"notifications": ["x"]}, "version": 3, "retryOf": null,
             "createdAt": "2026-05-01T00:00:00Z", "updatedAt": "2026-05-01T00:00:00Z", "outcome": "created"
         });

@@ -12,8 +12,8 @@ pub(crate) struct Wanted {
     pub business_unit: Option<String>,
     /// Where the message is in the request.
     pub pointer: String,
-    /// The channels that it may be sent over, as far as it names them.
-    pub channels: Vec<String>,
+    /// The channels that it may be sent over, as far as it names them, each with where it does.
+    pub channels: Vec<(String, String)>,
 }
 
 impl Wanted {
@@ -22,16 +22,27 @@ impl Wanted {
         if self.files.is_empty() {
             return Ok(());
         }
-        let cannot = |key: &&String| app.engine.channels.carries_files(key) == Some(false);
+        let cannot = |(_, key): &&(String, String)| app.engine.channels.carries_files(key) == Some(false);
         match self.channels.iter().find(cannot) {
             None => Ok(()),
-            Some(key) => {
+            Some((_, key)) => {
                 let detail = format!("The channel `{key}` cannot send attachments; mail and webhooks can.");
                 let pointer = format!("{}/attachments", self.pointer);
                 Err(vec![FieldError::new(pointer, Code::AttachmentsNotSupported, detail)].into())
             }
         }
     }
+}
+
+/// For each message what is said about channels that nobody has defined: it is taken, and parked unless they are there by then.
+pub(crate) async fn channel_warnings(app: &App, many: &[Wanted]) -> Result<Vec<Vec<FieldError>>, Failure> {
+    let named = many.iter().flat_map(|one| one.channels.iter().map(|(_, key)| key.clone()));
+    let unknown = app.engine.unknown_channels(named.collect()).await?;
+    let warnings = |one: &Wanted| {
+        let missing = one.channels.iter().filter(|(_, key)| unknown.contains(key));
+        missing.map(|(pointer, key)| FieldError::channel_unknown(pointer, key)).collect()
+    };
+    Ok(many.iter().map(warnings).collect())
 }
 
 /// The files of each message, as they are stored. A message without files costs nothing.

@@ -53,7 +53,8 @@ pub async fn post(
             OneOrMany::One(one) => {
                 let one = new(from, one, &ids, 0, "")?;
                 let mut made = with_files(app, caller, vec![one]).await?;
-                post_one(app, made.pop().ok_or_else(Problem::internal)??).await
+                let (new, warnings) = made.pop().ok_or_else(Problem::internal)??;
+                post_one(app, new, warnings).await
             }
             OneOrMany::Many(many) => post_many(from, many, &ids).await,
         }
@@ -61,31 +62,30 @@ pub async fn post(
     .await
 }
 
-/// Keeps the files of new messages and names them in each; a message whose files are refused is refused.
+/// Keeps the files of new messages and names them in each; a message whose files are refused is refused. With each comes what
+/// is to be said about its channels.
 pub(crate) async fn with_files(
     app: &App,
     caller: &Principal,
     many: Vec<(Handed, Wanted)>,
-) -> Result<Vec<Result<Handed, Problem>>, Failure> {
+) -> Result<Vec<Result<(Handed, Vec<FieldError>), Problem>>, Failure> {
     let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
+    let warnings = files::channel_warnings(app, &wanted).await?;
     let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(new, files): (Handed, Result<_, Problem>)| {
+    let made = many.into_iter().zip(files).zip(warnings);
+    let made = made.map(|((new, files), warnings): ((Handed, Result<_, Problem>), _)| {
         let files = files?;
-        Ok(new.with(|new| new.attachments = files))
+        Ok((new.with(|new| new.attachments = files), warnings))
     });
     Ok(made.collect())
 }
 
-async fn post_one(app: &App, new: Handed) -> Answer {
+async fn post_one(app: &App, new: Handed, warnings: Vec<FieldError>) -> Answer {
     let id = new.id;
+    let taken = |status: Cow<'static, str>| NotificationAccepted { id: id.to_string(), status, warnings };
     match app.engine.accept(vec![new]).await?.pop() {
-        Some(Accepted::Created) => JsonResponse::created(&NotificationAccepted {
-            id: id.to_string(),
-            status: Cow::Borrowed("pending"),
-        }),
-        Some(Accepted::Duplicate { status }) => {
-            JsonResponse::ok(&NotificationAccepted { id: id.to_string(), status: status.into() })
-        }
+        Some(Accepted::Created) => JsonResponse::created(&taken(Cow::Borrowed("pending"))),
+        Some(Accepted::Duplicate { status }) => JsonResponse::ok(&taken(status.into())),
         Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
         None => Err(Problem::internal().into()),
     }
@@ -98,7 +98,7 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
         let item = item.map_err(Problem::from);
         match item.and_then(|one| new(from, one, ids, index, &format!("/{index}"))) {
             Ok(one) => {
-                outcomes.push(Ok((index, one.0.id.to_string())));
+                outcomes.push(Ok((index, one.0.id.to_string(), Vec::new())));
                 read.push(one);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
@@ -107,9 +107,12 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
     let mut good = Vec::with_capacity(read.len());
     let mut made = with_files(app, caller, read).await?.into_iter();
     for outcome in &mut outcomes {
-        let Ok((index, id)) = outcome else { continue };
+        let Ok((index, id, warnings)) = outcome else { continue };
         match made.next() {
-            Some(Ok(new)) => good.push(new),
+            Some(Ok((new, said))) => {
+                *warnings = said;
+                good.push(new);
+            }
             Some(Err(problem)) => {
                 *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
             }
@@ -120,9 +123,11 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
     let mut accepted = accepted.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id)) => match accepted.next() {
-            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending"),
-            Some(Accepted::Duplicate { status }) => BatchItem::accepted(index, "unchanged", id, status),
+        Ok((index, id, warnings)) => match accepted.next() {
+            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending").warned(warnings),
+            Some(Accepted::Duplicate { status }) => {
+                BatchItem::accepted(index, "unchanged", id, status).warned(warnings)
+            }
             Some(Accepted::IdReused) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
@@ -197,12 +202,14 @@ pub(crate) fn with_content(
     new.client = caller.client();
     handling.give(&mut new);
     let by_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));
-    let first = (!by_list).then(|| used.to_string());
+    let first = (!by_list).then(|| (format!("{pointer}/channel"), used.to_string()));
+    let next = new.failover.iter().enumerate();
+    let next = next.map(|(place, key)| (format!("{pointer}/failover/{place}"), key.to_string()));
     let wanted = Wanted {
         files: content.attachments,
         business_unit: unit.as_deref().map(str::to_owned),
         pointer: pointer.to_owned(),
-        channels: first.into_iter().chain(new.failover.iter().map(ToString::to_string)).collect(),
+        channels: first.into_iter().chain(next).collect(),
     };
     wanted.check_channels(app)?;
     Ok((Handed::new(unit, new), wanted))

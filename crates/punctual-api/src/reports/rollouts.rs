@@ -235,9 +235,9 @@ async fn named(app: &App, caller: &Principal, scope: &str, id: &str, change: boo
 async fn may(app: &App, caller: &Principal, scope: &Scope, change: bool) -> Result<Option<()>, Failure> {
     let unit = match scope {
         Scope::BusinessUnit(unit) => Some(unit.clone()),
-        Scope::Subject(guid) => match super::stored(app, caller, guid).await?.filter(|row| !row.deleted) {
-            Some(row) => row.business_unit,
-            None => return Ok(None),
+        Scope::Subject(guid) => match super::stored(app, caller, guid).await? {
+            Some(row) if path::is_there(&app.engine, scope, row.deleted).await? => row.business_unit,
+            _ => return Ok(None),
         },
     };
     let unit = unit.as_deref();

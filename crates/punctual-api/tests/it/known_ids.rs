@@ -10,10 +10,13 @@ on_both! {
     what_is_cancelled_stays_so_until_it_is_revived;
     a_refused_request_changes_nothing;
     what_is_over_is_returned_as_it_is_stored;
+    a_repeat_is_answered_however_long_ago_its_moment_was;
+    a_channel_that_nobody_has_defined_is_a_warning_in_the_answer;
     a_pending_message_is_changed_and_no_other;
     a_batch_revives_what_asks_for_it_alone;
     s3_70_a_schedule_has_a_zone_and_a_guid;
     s4_29_type_data_is_stored_and_returned;
+    s4_39_what_was_never_attempted_has_no_last_attempt;
     addresses_are_checked_against_the_channel_that_will_be_used;
 }
 
@@ -246,4 +249,94 @@ async fn s4_29_type_data_is_stored_and_returned(bed: TestBed) {
         assert_eq!(sent["typeData"], data);
         assert!(sent["lastAttemptAt"].is_string(), "{sent}");
     }
+}
+
+async fn s4_39_what_was_never_attempted_has_no_last_attempt(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let channel =
+        json!({ "adapter": "memory", "settings": {}, "quietHours": { "from": "00:00", "to": "23:59" } });
+    client.put("/api/v1/channels/memory:night", channel).await.expect(200);
+    let ways = [
+        (json!({ "list": "nobody-made-it" }), "parked", "list-unknown"),
+        (json!({ "targets": ["x"], "channel": "pigeon:loft" }), "parked", "no-channel"),
+        (json!({ "targets": ["x"], "channel": "memory:night" }), "pending", "quiet-hours"),
+    ];
+    for (mut body, status, reason) in ways {
+        body["subject"] = json!("S");
+        body["body"] = json!("B");
+        let made = client.post("/api/v1/notifications", body).await.expect(201);
+        bed.tick().await;
+        let path = format!("/api/v1/notifications/{}", made["id"].as_str().unwrap());
+        let row = client.get(&path).await.expect(200);
+        assert_eq!((&row["status"], &row["reasonCode"]), (&json!(status), &json!(reason)), "{row}");
+        assert_eq!((&row["lastAttemptAt"], &row["retryCount"]), (&Value::Null, &json!(0)), "{row}");
+    }
+    bed.leaves_open("what waits for the morning");
+}
+
+async fn a_repeat_is_answered_however_long_ago_its_moment_was(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let (message, schedule) = (|| message(|_| {}), || schedule(|_| {}));
+    client.post("/api/v1/messages", message()).await.expect(201);
+    client.post("/api/v1/schedules", schedule()).await.expect(201);
+    let mut second = message();
+    second["id"] = json!("m2");
+    client.post("/api/v1/messages", second.clone()).await.expect(201);
+    client.delete("/api/v1/messages/m2").await.expect(204);
+    client.advance("72h").await;
+    assert_eq!(bed.sent().len(), 1);
+    // The sender never got an answer, and asks once more after a long week-end.
+    assert_eq!(client.post("/api/v1/messages", message()).await.expect(200)["status"], "completed");
+    assert_eq!(client.post("/api/v1/messages", second.clone()).await.expect(200)["status"], "cancelled");
+    assert_eq!(client.post("/api/v1/schedules", schedule()).await.expect(200)["status"], "completed");
+    let batch = client.post("/api/v1/messages", json!([message(), second])).await.expect(200);
+    let statuses = [&batch["items"][0]["status"], &batch["items"][1]["status"]];
+    assert_eq!(statuses, ["completed", "cancelled"], "{batch}");
+    let changed = client.patch("/api/v1/messages/m", json!({ "subject": "T" })).await;
+    changed.refused(409, "state_not_allowed");
+    // What would be planned is still refused: something new, and something that is to come back.
+    let mut new = message();
+    new["id"] = json!("m3");
+    client.post("/api/v1/messages", new).await.refused(422, "due_too_old");
+    second["revive"] = json!(true);
+    client.post("/api/v1/messages", second).await.refused(422, "due_too_old");
+    let mut key = schedule();
+    key["key"] = json!("k2");
+    client.post("/api/v1/schedules", key).await.refused(422, "due_too_old");
+}
+
+async fn a_channel_that_nobody_has_defined_is_a_warning_in_the_answer(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let new = |channel: &str| json!({ "targets": ["x"], "channel": channel, "subject": "S", "body": "B" });
+    let said = |warnings: &Value| -> Vec<(String, String)> {
+        let pair =
+            |one: &Value| (one["pointer"].as_str().unwrap().into(), one["code"].as_str().unwrap().into());
+        warnings.as_array().map(|all| all.iter().map(pair).collect()).unwrap_or_default()
+    };
+    let warned = |pointer: &str| vec![(pointer.to_owned(), "channel_unknown".to_owned())];
+    let taken = client.post("/api/v1/notifications", new("pigeon:loft")).await.expect(201);
+    assert_eq!(said(&taken["warnings"]), warned("/channel"));
+    let mut next = new("memory:default");
+    next["failover"] = json!(["pigeon:loft"]);
+    let taken = client.post("/api/v1/notifications", next).await.expect(201);
+    assert_eq!(said(&taken["warnings"]), warned("/failover/0"));
+    let many = json!([new("memory:default"), new("pigeon:loft")]);
+    let batch = client.post("/api/v1/notifications", many).await.expect(200);
+    assert_eq!(said(&batch["items"][0]["warnings"]), []);
+    assert_eq!(said(&batch["items"][1]["warnings"]), warned("/1/channel"));
+    let later = message(|body| body["channel"] = json!("pigeon:loft"));
+    let taken = client.post("/api/v1/messages", later.clone()).await.expect(201);
+    assert_eq!(said(&taken["warnings"]), warned("/channel"));
+    let mut other = later;
+    other["id"] = json!("m2");
+    let batch = client.post("/api/v1/messages", json!([other])).await.expect(200);
+    assert_eq!(said(&batch["items"][0]["warnings"]), warned("/0/channel"));
+    let changed = client.patch("/api/v1/messages/m", json!({ "subject": "T" })).await.expect(200);
+    assert_eq!(said(&changed["warnings"]), warned("/channel"));
+    // Defined a moment ago, and not open on this node yet: known.
+    let channel = json!({ "adapter": "memory", "settings": {} });
+    client.put("/api/v1/channels/pigeon:loft", channel).await.expect(200);
+    let taken = client.post("/api/v1/notifications", new("pigeon:loft")).await.expect(201);
+    assert_eq!(said(&taken["warnings"]), []);
+    bed.leaves_open("the messages");
 }

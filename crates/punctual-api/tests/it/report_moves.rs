@@ -23,6 +23,7 @@ on_both! {
     s2_33_reports_go_on_after_the_end_of_the_last_rollout;
     s2_24_a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one;
     s2_18_a_deleted_subscription_stays_in_the_comparison;
+    s2_18_the_rollout_of_a_deleted_subscription_is_there_until_it_is_ended;
     s2_25_pausing_asks_for_the_version_that_was_seen;
     s2_1_a_cadence_that_skips_short_months_warns;
 }
@@ -252,6 +253,31 @@ async fn s2_18_a_deleted_subscription_stays_in_the_comparison(bed: TestBed) {
     assert_eq!(compared().await, [json!(key)]);
     client.delete(&format!("{REPORT}/{guid}")).await.expect(204);
     assert_eq!(compared().await, [json!(key)], "it was expected, whatever came after");
+}
+
+async fn s2_18_the_rollout_of_a_deleted_subscription_is_there_until_it_is_ended(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    put_unit(&client, "nz", "Pacific/Auckland").await;
+    let guid = subscribe(&client, weekly(|body| body["businessUnit"] = json!("nz"))).await;
+    let path = rollout_of(&guid);
+    at_stage(&client, &guid, 1).await;
+    let key = key_of(&client, &guid).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    client.delete(&format!("{REPORT}/{guid}")).await.expect(204);
+    let range = "from=2026-05-11T00:00:00Z&to=2026-05-25T00:00:00Z";
+    let compared = client.get(&format!("{path}/comparison?{range}")).await.expect(200);
+    assert_eq!(compared["items"][0]["key"], json!(key), "it was expected, whatever came after");
+    client.get(&format!("{path}/figures?{range}")).await.expect(200);
+    // A caller of its unit finds it as well, in the list and by its address.
+    let limited = client.new_key(&["read"], Some(&["nz"])).await;
+    let listed = limited.get("/api/v1/rollouts/report-subscription").await.expect(200);
+    assert_eq!(listed["items"][0]["id"], json!(guid));
+    limited.get(&path).await.expect(200);
+    at_stage(&client, &guid, 4).await;
+    client.delete(&path).await.expect(204);
+    client.get(&path).await.refused(404, "not_found");
+    let confirmed = json!(["deliveryPath", "oldScheduler", "ownershipStorage"]);
+    client.put(&path, json!({ "stage": 1, "confirm": confirmed })).await.refused(404, "not_found");
 }
 
 async fn s2_25_pausing_asks_for_the_version_that_was_seen(bed: TestBed) {

@@ -39,6 +39,7 @@ on_both! {
     who_has_it_over_one_channel_does_not_get_it_over_the_next;
     a_person_s_own_order_of_channels_is_used_where_a_message_has_none;
     where_no_channel_gets_it_across_it_is_parked_once;
+    s4_1_who_cannot_be_reached_is_not_lost_among_those_who_were;
     what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning;
     t11_a_digest_tells_what_one_business_unit_said;
     a_cap_holds_over_two_nodes;
@@ -320,7 +321,8 @@ async fn three(
             answer(message.channel.as_str(), &message.address)
         })
     };
-    let bed = bed.with(|bed| bed.adapter(adapter("wa")).adapter(adapter("text")).adapter(adapter("post")));
+    let post = adapter("post").takes(|address| address.contains('@'));
+    let bed = bed.with(|bed| bed.adapter(adapter("wa")).adapter(adapter("text")).adapter(post));
     for (key, name) in [("whatsapp:default", "wa"), ("sms:default", "text"), ("email:second", "post")] {
         bed.channel_with(key, name, json!({ "max": 1, "intervalSeconds": 60 }), false).await;
     }
@@ -444,6 +446,35 @@ async fn where_no_channel_gets_it_across_it_is_parked_once(bed: TestBed) {
     assert_eq!(tried(&log).len(), 3);
     let audit = bed.audit("notification", &id).await;
     assert_eq!(audit, ["fail-over:failed-over", "fail-over:failed-over", "park:recipient-unreachable"]);
+}
+
+async fn s4_1_who_cannot_be_reached_is_not_lost_among_those_who_were(bed: TestBed) {
+    let (bed, log) = three(&bed, |channel, address| match (channel, address) {
+        ("whatsapp:default", "+491") | ("email:second", _) => delivered(),
+        _ => refused(),
+    })
+    .await;
+    // Nothing is known of the third: their number is no address for mail, which is the last channel.
+    let id = bed.accept_one(in_order(&bed, &["+491", "+492", "+499"])).await;
+    bed.run_for(600).await;
+    let mut all = tried(&log);
+    all.sort();
+    assert_eq!(
+        all.iter().filter(|one| one.starts_with("email")).collect::<Vec<_>>(),
+        ["email:second bob@example.org"]
+    );
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.channel.as_str()), ("parked", "email:second"));
+    let error = row.last_error.unwrap();
+    assert!(error.contains("+499") && !error.contains("+491"), "{error}");
+    // Somebody who has it, and nobody else who can be reached.
+    log.lock().unwrap().clear();
+    let id = bed.accept_one(in_order(&bed, &["+491", "+499"])).await;
+    bed.run_for(600).await;
+    assert!(!tried(&log).iter().any(|one| one.starts_with("email")));
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("recipient-unreachable")));
+    assert!(row.last_error.unwrap().contains("+499"));
 }
 
 async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: TestBed) {

@@ -19,7 +19,7 @@ on_both! {
     a_held_row_is_not_moved_past_the_person_who_must_look with deciding;
     a_failed_row_comes_back_with_its_diagnostics with deciding;
     a_deactivated_row_comes_back with deciding;
-    s0_34_a_row_that_comes_back_keeps_its_attempts_and_why_they_failed with deciding;
+    s0_34_a_row_that_comes_back_has_all_attempts_before_it_and_those_of_before_can_be_read with deciding;
     what_a_person_cancelled_only_a_person_revives with deciding;
     what_a_machine_cancelled_a_machine_revives with deciding;
     answers_come_in_the_order_of_the_question with deciding;
@@ -184,7 +184,8 @@ async fn a_failed_row_comes_back_with_its_diagnostics(bed: TestBed) {
     assert_eq!(bed.ensure_one(again).await.outcome, EnsureOutcome::Reactivated);
     let back = bed.work("k:fail").await;
     assert_eq!((back.status.as_str(), back.retry_count), ("pending", 0));
-    assert_eq!(back.reason_code.as_deref(), Some("definition-invalid"), "its diagnostics stay");
+    assert_eq!(back.reason_code, None, "it is not over any more");
+    assert_eq!(back.earlier_reason.as_deref(), Some("definition-invalid"), "its diagnostics stay");
     assert_eq!(back.result, failed.result, "its coordinates stay");
     assert_eq!(bed.run_for(60).await.done.due.failed, 1);
 }
@@ -197,7 +198,9 @@ async fn a_deactivated_row_comes_back(bed: TestBed) {
     assert_eq!(bed.tick().await.due.deactivated, 1);
 }
 
-async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_why_they_failed(bed: TestBed) {
+async fn s0_34_a_row_that_comes_back_has_all_attempts_before_it_and_those_of_before_can_be_read(
+    bed: TestBed,
+) {
     let id = bed.ensure_one(row(&bed, "k:later")).await.id;
     bed.tick().await;
     bed.run_for(300).await;
@@ -206,11 +209,23 @@ async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_why_they_failed(bed:
     let back = bed.engine.ensure(&[row(&bed, "k:later")], Cause::Person).await.unwrap();
     assert_eq!(back[0].outcome, EnsureOutcome::Reactivated);
     let back = bed.work("k:later").await;
-    assert_eq!((back.id, back.status.as_str(), back.retry_count), (id, "pending", 2));
-    assert_eq!(back.reason_code.as_deref(), Some("cancelled"), "why it had ended can be read");
+    assert_eq!((back.id, back.status.as_str(), back.retry_count), (id, "pending", 0));
+    assert_eq!((back.reason_code.as_deref(), back.earlier_attempts), (None, 2));
+    assert_eq!(back.earlier_reason.as_deref(), Some("cancelled"), "why it had ended can be read");
     assert_eq!(back.next_retry_at, None, "it is due when it was asked for");
+    // The whole ladder again: 5 min, 15 min, 1 h, and only then a hold.
     bed.tick().await;
-    assert_eq!(bed.work("k:later").await.retry_count, 3, "and counts on");
+    for (failures, pause) in [(1, 300), (2, 900), (3, 3_600)] {
+        let waits = bed.work("k:later").await;
+        assert_eq!((waits.retry_count, waits.earlier_attempts, waits.on_hold), (failures, 2, false));
+        assert_eq!(waits.next_retry_at, Some(bed.after(pause).as_microsecond()));
+        bed.run_for(pause).await;
+    }
+    let held = bed.work("k:later").await;
+    assert_eq!((held.on_hold, held.retry_count, held.earlier_attempts), (true, 4, 2));
+    bed.engine.release_work(&Actor::named("ann"), id, None).await.unwrap();
+    let released = bed.work("k:later").await;
+    assert_eq!((released.retry_count, released.earlier_attempts, released.reason_code), (0, 6, None));
     bed.leaves_open("it fails");
 }
 

@@ -33,6 +33,7 @@ const ANYWHERE: &[&str] = &[
     "consumer",
     "default_locale",
     "digest",
+    "earlier_reason",
     "event_type",
     "from_status",
     "guid",

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{InputHash, NewWork, WorkStatus};
 
+use super::STARTS_AGAIN;
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 /// What `ensure` needs to know about a row that is already there.
@@ -61,23 +62,47 @@ struct Rescheduled<'a> {
 }
 
 // A row that lost its input with time gets it back: the hash says that it is the same.
-const RESCHEDULE: Sql = sql!(
-    "work.reschedule", each Rescheduled<'_>, after 1,
-    "UPDATE work
+const DUE_AGAIN: &str = "UPDATE work
      SET due_at = {.due_at}, ready_at = {.due_at}, local_date = {.local_date}, time_zone = {.time_zone},
          input = CASE WHEN work.input = '{\"purged\":true}' THEN {.input} ELSE work.input END,
-         status = 'pending', next_retry_at = NULL, cancelled_by_person = FALSE,
-         version = work.version + 1, updated_at = $1
+         version = work.version + 1, updated_at = $1, ";
+const OF_THESE: &str = "
      {from rows}
-     WHERE work.id = {.id} AND work.version = {.token}",
+     WHERE work.id = {.id} AND work.version = {.token}";
+const RESCHEDULE: Sql = sql!(
+    "work.reschedule", each Rescheduled<'_>, after 1, DUE_AGAIN, "next_retry_at = NULL", OF_THESE,
+);
+// A hold outlives the end of its row, and so does its reason.
+const REACTIVATE: Sql = sql!(
+    "work.reactivate", each Rescheduled<'_>, after 1,
+    DUE_AGAIN, "status = 'pending', cancelled_by_person = FALSE, ", STARTS_AGAIN, OF_THESE, " AND NOT work.on_hold",
+);
+const REACTIVATE_HELD: Sql = sql!(
+    "work.reactivate_held", each Rescheduled<'_>, after 1,
+    DUE_AGAIN, "status = 'pending', cancelled_by_person = FALSE, next_retry_at = NULL", OF_THESE, " AND work.on_hold",
 );
 
-/// Moves pending rows to their new due time, and brings ended ones back; diagnostics, attempts, coordinates
-/// and holds stay.
+/// Moves pending rows to their new due time. What they have counted stays.
 #[boxed]
 pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing, &NewWork)]) -> Result<u64> {
-    let rows: Vec<Rescheduled<'_>> = rows
-        .iter()
+    conn.execute(&RESCHEDULE, with_rows(args![now], &moved(rows))).await
+}
+
+/// Brings ended rows back: with all of their attempts before them, unless they are on hold and a person looks first. What
+/// was attempted, why it had ended, coordinates and holds stay.
+#[boxed]
+pub async fn reactivate(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing, &NewWork)]) -> Result<()> {
+    let (held, ended): (Vec<_>, Vec<_>) = rows.iter().copied().partition(|(old, _)| old.on_hold);
+    for (sql, rows) in [(&REACTIVATE, ended), (&REACTIVATE_HELD, held)] {
+        if !rows.is_empty() {
+            conn.execute(sql, with_rows(args![now], &moved(&rows))).await?;
+        }
+    }
+    Ok(())
+}
+
+fn moved<'a>(rows: &[(&Existing, &'a NewWork)]) -> Vec<Rescheduled<'a>> {
+    rows.iter()
         .map(|(old, new)| Rescheduled {
             id: old.id,
             token: old.version,
@@ -86,8 +111,7 @@ pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing,
             time_zone: new.local.as_ref().map(|(_, zone)| zone.as_str()),
             input: &new.input,
         })
-        .collect();
-    conn.execute(&RESCHEDULE, with_rows(args![now], &rows)).await
+        .collect()
 }
 
 const CONFLICT: Sql = sql!(
@@ -123,4 +147,4 @@ pub async fn change_input(
     conn.execute(&CHANGE_INPUT, args![now, row.id, hash, due_at, row.version]).await
 }
 
-crate::db::statements![LOCK_EXISTING, RESCHEDULE, CONFLICT, CHANGE_INPUT];
+crate::db::statements![LOCK_EXISTING, RESCHEDULE, REACTIVATE, REACTIVATE_HELD, CONFLICT, CHANGE_INPUT];

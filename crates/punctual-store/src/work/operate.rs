@@ -64,10 +64,18 @@ pub async fn cancel(
     conn.fetch_optional(&CANCEL, args![now, id, by_person]).await
 }
 
+/// What every statement writes that lets a row go on from the start: all attempts are before it again, nothing is said of how it
+/// had ended or why it was held, and both stay readable beside it.
+pub(crate) const STARTS_AGAIN: &str = "earlier_attempts = work.earlier_attempts + work.retry_count,
+         earlier_reason = COALESCE(work.reason_code, work.earlier_reason),
+         reason_code = NULL, retry_count = 0, next_retry_at = NULL";
+
 const RELEASE_HOLD: Sql = sql!(
     "work.release_hold",
     "UPDATE work
-     SET on_hold = FALSE, reason_code = NULL, retry_count = 0, next_retry_at = NULL,
+     SET on_hold = FALSE, ",
+    STARTS_AGAIN,
+    ",
          ready_at = CASE WHEN due_at > $1 THEN due_at ELSE $1 END, version = version + 1, updated_at = $1
      WHERE id = $2 AND on_hold
      RETURNING id, key, business_unit, version",
@@ -82,7 +90,9 @@ pub async fn release_hold(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Resul
 const RETRY: Sql = sql!(
     "work.retry",
     "UPDATE work
-     SET status = 'pending', on_hold = FALSE, retry_count = 0, next_retry_at = NULL, ready_at = $1,
+     SET status = 'pending', on_hold = FALSE, ",
+    STARTS_AGAIN,
+    ", ready_at = $1,
          cancelled_by_person = FALSE, version = version + 1, updated_at = $1
      WHERE id = $2 AND status IN ('failed', 'deactivated', 'cancelled') AND input <> '{\"purged\":true}'
      RETURNING id, key, business_unit, version",

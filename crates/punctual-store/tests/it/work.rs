@@ -16,8 +16,8 @@ on_both! {
     a_conflict_holds_what_waits_and_leaves_what_is_done;
     a_claim_gives_a_token_that_renew_release_and_settle_need;
     a_settlement_writes_what_it_says_and_keeps_what_it_does_not;
-    s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates;
-    s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold;
+    s0_34_reactivation_keeps_what_was_before_and_starts_the_retries_again;
+    s0_34_a_held_row_comes_back_held_with_its_attempts;
     the_earliest_of_each_kind_is_found;
     expired_claims_come_oldest_first;
     all_leases_can_be_ended_at_once;
@@ -126,8 +126,10 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         ready_at: due,
         lease_expires_at: None,
         retry_count: 0,
+        earlier_attempts: 0,
         next_retry_at: None,
         reason_code: None,
+        earlier_reason: None,
         input_hash: row.input_hash.to_string(),
         input: row.input.clone(),
         result: None,
@@ -177,17 +179,22 @@ async fn existing_rows_are_read_in_key_order(bed: TestBed) {
 async fn a_row_is_moved_or_brought_back_only_at_the_version_that_was_read(bed: TestBed) {
     one_of_each(&bed).await;
     let mut tx = bed.begin().await;
-    let keys = ["failed", "pending"].map(str::to_owned).to_vec();
+    let keys = ["cancelled", "failed", "pending"].map(str::to_owned).to_vec();
     let mut rows = work::lock_existing(&mut tx.conn(), keys).await.unwrap();
-    rows[1].version -= 1;
-    let wanted = [new_work("test", "failed", bed.after(60)), new_work("test", "pending", bed.after(60))];
-    let moves: Vec<_> = rows.iter().zip(&wanted).collect();
-    assert_eq!(work::reschedule(&mut tx.conn(), bed.now(), &moves).await.unwrap(), 1);
+    rows[0].version -= 1;
+    let wanted = ["cancelled", "failed", "pending"].map(|key| new_work("test", key, bed.after(60)));
+    let all: Vec<_> = rows.iter().zip(&wanted).collect();
+    work::reactivate(&mut tx.conn(), bed.now(), &all[..2]).await.unwrap();
+    assert_eq!(work::reschedule(&mut tx.conn(), bed.now(), &all[2..]).await.unwrap(), 1);
+    rows[2].version -= 1;
+    let stale = [(&rows[2], &wanted[2])];
+    assert_eq!(work::reschedule(&mut tx.conn(), bed.now(), &stale).await.unwrap(), 0);
     tx.commit().await.unwrap();
     let back = bed.work("failed").await;
     let due = bed.after(60).as_microsecond();
     assert_eq!((back.status.as_str(), back.due_at, back.ready_at, back.version), ("pending", due, due, 4));
-    assert_eq!(bed.work("pending").await.due_at, bed.now().as_microsecond());
+    assert_eq!(bed.work("pending").await.due_at, due);
+    assert_eq!(bed.work("cancelled").await.status, "cancelled", "it was read at another version");
     bed.leaves_open("rows only");
 }
 
@@ -230,7 +237,7 @@ async fn a_claim_gives_a_token_that_renew_release_and_settle_need(bed: TestBed) 
     bed.leaves_open("rows only");
 }
 
-async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold(bed: TestBed) {
+async fn s0_34_a_held_row_comes_back_held_with_its_attempts(bed: TestBed) {
     insert(&bed, &[new_work("test", "a", bed.now())]).await;
     let row = claim(&bed, 1).await.remove(0);
     let held = Settlement {
@@ -246,14 +253,21 @@ async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold(bed: TestBe
     let ended = work::lock_existing(conn, vec!["a".into()]).await.unwrap();
     assert_eq!((ended[0].status.as_str(), ended[0].on_hold), ("deactivated", true));
     let again = new_work("test", "a", bed.after(60));
-    work::reschedule(conn, bed.now(), &[(&ended[0], &again)]).await.unwrap();
+    work::reactivate(conn, bed.now(), &[(&ended[0], &again)]).await.unwrap();
     tx.commit().await.unwrap();
     let back = bed.work("a").await;
     assert_eq!((back.status.as_str(), back.on_hold, back.retry_count), ("pending", true, 3));
     assert_eq!(back.reason_code.as_deref(), Some("decision-failed"), "why it is held stays too");
+    let mut tx = bed.begin().await;
+    work::release_hold(&mut tx.conn(), bed.now(), back.id).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    let on = bed.work("a").await;
+    assert_eq!((on.reason_code.as_deref(), on.retry_count), (None, 0));
+    assert_eq!((on.earlier_reason.as_deref(), on.earlier_attempts), (Some("decision-failed"), 3));
+    bed.leaves_open("rows only");
 }
 
-async fn s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates(bed: TestBed) {
+async fn s0_34_reactivation_keeps_what_was_before_and_starts_the_retries_again(bed: TestBed) {
     for ended in ["failed", "deactivated", "cancelled"] {
         insert(&bed, &[new_work("test", ended, bed.now())]).await;
         let row = claim(&bed, 1).await.remove(0);
@@ -276,12 +290,18 @@ async fn s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates(bed: Test
         let found = work::lock_existing(conn, vec![ended.into()]).await.unwrap();
         assert_eq!(found[0].status.as_str(), ended);
         let again = new_work("test", ended, bed.after(60));
-        work::reschedule(conn, bed.now(), &[(&found[0], &again)]).await.unwrap();
+        work::reactivate(conn, bed.now(), &[(&found[0], &again)]).await.unwrap();
         tx.commit().await.unwrap();
         let back = bed.work(ended).await;
-        assert_eq!((back.status.as_str(), back.retry_count), ("pending", 2), "{ended}");
+        assert_eq!((back.status.as_str(), back.retry_count), ("pending", 0), "{ended}");
         assert_eq!(back.result.as_deref(), Some(r#"{"notifications":["n"]}"#), "{ended}");
-        assert!(back.reason_code.is_some(), "{ended}: why it ended stays to be read");
+        assert_eq!(back.reason_code, None, "{ended}: a row that waits is not over");
+        let why = match ended {
+            "failed" => "decision-failed",
+            "deactivated" => "SourceNoLongerValid",
+            _ => "cancelled",
+        };
+        assert_eq!((back.earlier_attempts, back.earlier_reason.as_deref()), (2, Some(why)), "{ended}");
     }
     bed.leaves_open("rows only");
 }

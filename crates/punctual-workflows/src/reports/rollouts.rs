@@ -44,6 +44,13 @@ pub async fn find(engine: &Engine, scope: &Scope) -> Result<Option<RolloutRow>, 
     rollouts::get(&mut reader.conn(), KIND, kind, id).await
 }
 
+/// Whether a rollout of a subscription can be read and changed. One of a subscription that was deleted is there until it is
+/// ended: its runs are compared, and the old scheduler may still ask. None begins for it.
+#[boxed]
+pub async fn is_there(engine: &Engine, scope: &Scope, is_deleted: bool) -> Result<bool, StoreError> {
+    Ok(!is_deleted || find(engine, scope).await?.is_some())
+}
+
 /// The subscriptions that a rollout is about, deleted ones too: their runs are compared. One of a business unit that has a
 /// rollout of its own goes by that.
 #[boxed]

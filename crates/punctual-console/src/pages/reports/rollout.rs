@@ -390,7 +390,10 @@ async fn may_touch(app: &App, visit: &Visit, scope: &Scope) -> bool {
     match scope {
         Scope::BusinessUnit(unit) => visit.viewer.by.may_touch(Some(unit)),
         Scope::Subject(guid) => match found(app, visit, guid).await {
-            Ok(row) => visit.viewer.by.may_touch(row.business_unit.as_deref()) && !row.deleted,
+            Ok(row) => {
+                visit.viewer.by.may_touch(row.business_unit.as_deref())
+                    && moving::is_there(&app.engine, scope, row.deleted).await.unwrap_or(false)
+            }
             Err(_) => false,
         },
     }

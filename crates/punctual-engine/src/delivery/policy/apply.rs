@@ -313,8 +313,12 @@ fn judge(row: &NotificationRow, opened: &Opened, people: &People, target: &str, 
 impl Sorted {
     fn plan(self) -> Plan {
         let Self { mut item, go, later, left_out, digest, is_known_to_some } = self;
+        let unreached = left_out.iter().find(|(_, why)| *why == ReasonCode::RecipientUnreachable);
+        let unreached = unreached.map(|(target, _)| format!("{target} cannot be reached over this channel"));
         if !go.is_empty() {
             item.targets = go;
+            // Whoever is not reached here is not done with the others: the next channel is used, or the message needs attention.
+            item.failed_before = item.failed_before.or(unreached);
             if let Some((until, why)) = later {
                 item.waits(until, why);
             }
@@ -327,11 +331,14 @@ impl Sorted {
         }
         let withdrawn = |reason| Delivery { reason: Some(reason), ..row.after(NotificationEvent::Withdraw) };
         let first = left_out.iter().map(|(_, why)| *why).find(|why| *why != ReasonCode::RecipientUnreachable);
-        let delivery = match (is_known_to_some, digest.is_empty(), first) {
-            (true, ..) => row.after(NotificationEvent::Deliver),
-            (false, false, _) => withdrawn(ReasonCode::DailyCap),
-            (false, true, Some(why)) => withdrawn(why),
-            (false, true, None) => parked(
+        let delivery = match (is_known_to_some, unreached, digest.is_empty(), first) {
+            (true, Some(who), ..) | (false, Some(who), true, Some(_)) => {
+                parked(&row, ReasonCode::RecipientUnreachable, who)
+            }
+            (true, None, ..) => row.after(NotificationEvent::Deliver),
+            (false, _, false, _) => withdrawn(ReasonCode::DailyCap),
+            (false, _, true, Some(why)) => withdrawn(why),
+            (false, _, true, None) => parked(
                 &row,
                 ReasonCode::RecipientUnreachable,
                 "nobody can be reached over this channel".into(),

@@ -1,4 +1,5 @@
-//! The database stopped, killed, cut off, frozen, slowed down and made read-only under load: it costs time, not truth.
+//! The database stopped, killed, cut off, frozen, slowed down, made read-only and left without room under load: it costs time,
+//! not truth.
 //!
 //! PostgreSQL alone: SQLite is part of the process, and what happens to it is in the trials kill, power and disk.
 
@@ -11,13 +12,23 @@ use punctual_testkit::{
 
 use super::{
     cluster::{Cluster, Stop},
+    needs_root,
     scene::{Scene, now, pause},
+    volume::Volume,
 };
 use crate::server::Place;
 
-/// Every kind comes once in so many.
-const KINDS: [&str; 7] =
-    ["fast stop", "immediate stop", "server SIGKILL", "backends killed", "read-only", "frozen", "slow"];
+/// Every kind comes once in so many. The last needs a file system of its own, and so root.
+const KINDS: [&str; 8] = [
+    "fast stop",
+    "immediate stop",
+    "server SIGKILL",
+    "backends killed",
+    "read-only",
+    "frozen",
+    "slow",
+    "full",
+];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
@@ -29,25 +40,32 @@ async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
 
 async fn outages(round: Round) -> Outcome {
     let mut chance = Chance::new(round.seed);
-    let mut cluster = Cluster::start("").await;
+    let volume = (!needs_root()).then(|| Volume::limited(512));
+    let mut cluster = match &volume {
+        Some(volume) => Cluster::start_in(&volume.path(), "").await,
+        None => Cluster::start("").await,
+    };
+    let kinds = if volume.is_some() { &KINDS[..] } else { &KINDS[..KINDS.len() - 1] };
     let place = Place::sqlite();
     let server = place.try_start_on(&cluster.url(), &[]).unwrap();
     let mut scene = Scene::open(&server, Stored::at(cluster.url()), Duration::from_millis(20)).await;
-    let first = usize::try_from(chance.below(KINDS.len() as u64)).unwrap();
-    for kind in KINDS.iter().cycle().skip(first).take(KINDS.len()) {
+    let first = usize::try_from(chance.below(kinds.len() as u64)).unwrap();
+    for kind in kinds.iter().cycle().skip(first).take(kinds.len()) {
         if scene.faults() >= round.left {
             break;
         }
         pause(200 + chance.below(300)).await;
-        disturb(&mut cluster, kind, chance.below(600)).await;
+        disturb(&mut cluster, volume.as_ref(), kind, chance.below(600)).await;
         scene.injected(kind);
         scene.recovered(now()).await;
     }
-    scene.judge().await
+    let outcome = scene.judge().await;
+    drop(cluster);
+    outcome
 }
 
 /// Does this to the server for so many milliseconds, and puts it right again.
-async fn disturb(cluster: &mut Cluster, kind: &str, millis: u64) {
+async fn disturb(cluster: &mut Cluster, volume: Option<&Volume>, kind: &str, millis: u64) {
     let stop = match kind {
         "fast stop" => Stop::Fast,
         "immediate stop" => Stop::Immediate,
@@ -66,6 +84,14 @@ async fn disturb(cluster: &mut Cluster, kind: &str, millis: u64) {
                 cluster.say("SELECT pg_reload_conf()");
                 pause(wait).await;
             }
+            return;
+        }
+        "full" => {
+            if let Some(volume) = volume {
+                volume.is_full_for(300 + millis).await;
+            }
+            // It ends itself when it cannot write its log.
+            cluster.resume().await;
             return;
         }
         "slow" => {

@@ -36,19 +36,14 @@ impl Trouble {
 
     /// Full and failing by turns; for so long, and then it is right again. Returns what it was.
     async fn come(&self, turn: u64, millis: u64) -> &'static str {
-        let is_full = turn.is_multiple_of(2);
-        if is_full {
-            self.volume.fill()
-        } else {
-            self.disk.fail()
+        if turn.is_multiple_of(2) {
+            self.volume.is_full_for(millis).await;
+            return "disk full";
         }
+        self.disk.fail();
         pause(millis).await;
-        if is_full {
-            self.volume.empty()
-        } else {
-            self.disk.mend()
-        }
-        if is_full { "disk full" } else { "disk error" }
+        self.disk.mend();
+        "disk error"
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::Command};
 
 use tempfile::TempDir;
 
-use super::cluster::succeed;
+use super::{cluster::succeed, scene::pause};
 
 /// A mounted file system. It is gone with this value.
 pub struct Volume {
@@ -77,6 +77,13 @@ impl Volume {
 
     pub fn empty(&self) {
         std::fs::remove_file(self.ballast()).unwrap();
+    }
+
+    /// Full for so many milliseconds.
+    pub async fn is_full_for(&self, millis: u64) {
+        self.fill();
+        pause(millis).await;
+        self.empty();
     }
 
     fn ballast(&self) -> PathBuf {
