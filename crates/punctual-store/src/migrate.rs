@@ -75,6 +75,7 @@ const STEPS: &[Step] = &[
     step!(55, "0055_import_units"),
     step!(56, "0056_digest_units"),
     step!(65, "0065_earlier_attempts"),
+    step!(75, "0075_quotas"),
 ];
 
 /// The newest step of the pipeline's schema.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::files::{self, Wanted};
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, Failure, JsonResponse, over_quota},
     auth::{Caller, Principal, SendNow, unit_for},
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
@@ -87,6 +87,7 @@ async fn post_one(app: &App, new: Handed, warnings: Vec<FieldError>) -> Answer {
         Some(Accepted::Created) => JsonResponse::created(&taken(Cow::Borrowed("pending"))),
         Some(Accepted::Duplicate { status }) => JsonResponse::ok(&taken(status.into())),
         Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
+        Some(Accepted::OverQuota(reached)) => Err(over_quota(&reached).into()),
         None => Err(Problem::internal().into()),
     }
 }
@@ -128,6 +129,7 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
             Some(Accepted::Duplicate { status }) => {
                 BatchItem::accepted(index, "unchanged", id, status).warned(warnings)
             }
+            Some(Accepted::OverQuota(reached)) => BatchItem::rejected(index, Some(id), over_quota(&reached)),
             Some(Accepted::IdReused) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)

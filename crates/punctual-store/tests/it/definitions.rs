@@ -132,7 +132,7 @@ async fn a_template_is_found_as_it_was_at_a_moment(bed: TestBed) {
         default_locale: "en".into(),
         variants: text.into(),
         version: 0,
-        updated_at: 0,
+        ..BusinessUnitRow::default()
     };
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
