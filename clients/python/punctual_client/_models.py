@@ -205,6 +205,8 @@ AutomationRun = TypedDict(
         "coordinates": NotRequired["Union[dict[str, Any], None]"],
         "createdAt": "str",
         "dueAt": "str",
+        "earlierAttempts": NotRequired["int"],
+        "earlierReasonCode": NotRequired["Union[str, None]"],
         "fault": NotRequired["Union[dict[str, Any], None]"],
         "id": "int",
         "inputHash": "str",
@@ -248,6 +250,7 @@ BatchItem = TypedDict(
         "index": "int",
         "outcome": "str",
         "status": NotRequired["Union[str, None]"],
+        "warnings": NotRequired["list[FieldError]"],
     },
 )
 
@@ -1177,6 +1180,7 @@ Message = TypedDict(
         "template": NotRequired["Union[str, None]"],
         "topic": NotRequired["Union[str, None]"],
         "typeData": NotRequired["Union[dict[str, Any], None]"],
+        "warnings": NotRequired["list[FieldError]"],
         "workId": "int",
     },
 )
@@ -1188,6 +1192,7 @@ MessageAccepted = TypedDict(
         "outcome": "str",
         "sendAt": "str",
         "status": "str",
+        "warnings": NotRequired["list[FieldError]"],
         "workId": "int",
     },
 )
@@ -1408,6 +1413,7 @@ NotificationAccepted = TypedDict(
     {
         "id": "str",
         "status": "str",
+        "warnings": NotRequired["list[FieldError]"],
     },
 )
 
@@ -2315,6 +2321,7 @@ Rule = TypedDict(
         "syncError": NotRequired["Union[str, None]"],
         "syncStatus": "str",
         "topic": NotRequired["Union[str, None]"],
+        "warnings": NotRequired["list[FieldError]"],
     },
 )
 
@@ -2452,6 +2459,8 @@ RunSummary = TypedDict(
         "businessUnit": NotRequired["Union[str, None]"],
         "createdAt": "str",
         "dueAt": "str",
+        "earlierAttempts": NotRequired["int"],
+        "earlierReasonCode": NotRequired["Union[str, None]"],
         "id": "int",
         "inputHash": "str",
         "key": "str",
@@ -2502,6 +2511,8 @@ Schedule = TypedDict(
         "businessUnit": NotRequired["Union[str, None]"],
         "createdAt": "str",
         "dueAt": "str",
+        "earlierAttempts": NotRequired["int"],
+        "earlierReasonCode": NotRequired["Union[str, None]"],
         "id": "int",
         "inputHash": "str",
         "key": "str",
@@ -3583,6 +3594,8 @@ Work = TypedDict(
         "businessUnit": NotRequired["Union[str, None]"],
         "createdAt": "str",
         "dueAt": "str",
+        "earlierAttempts": NotRequired["int"],
+        "earlierReasonCode": NotRequired["Union[str, None]"],
         "id": "int",
         "inputHash": "str",
         "key": "str",

@@ -232,6 +232,10 @@ export interface AutomationRun {
   coordinates?: Record<string, unknown> | null;
   createdAt: string;
   dueAt: string;
+  /** Failed attempts before it was last released or brought back. */
+  earlierAttempts?: number;
+  /** Why it had ended or was held before it was last released or brought back. */
+  earlierReasonCode?: string | null;
   /** Why there is no report, where there is none. */
   fault?: Record<string, unknown> | null;
   id: number;
@@ -254,10 +258,11 @@ export interface AutomationRun {
   ownership: Ownership;
   periodEnd?: string | null;
   periodStart?: string | null;
-  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
+  /** Why it is where it is. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
+  /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
   /** The row that this one repeats. */
   retryOf?: number | null;
@@ -292,6 +297,8 @@ export interface BatchItem {
   outcome: string;
   /** Its present status, when it was not rejected. */
   status?: string | null;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
 }
 
 /** The outcomes of a batch, in the order of its items. */
@@ -1261,6 +1268,8 @@ export interface Message {
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
   typeData?: Record<string, unknown> | null;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
   workId: number;
 }
 
@@ -1273,6 +1282,8 @@ export interface MessageAccepted {
   sendAt: string;
   /** The status of its work row. */
   status: string;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
   workId: number;
 }
 
@@ -1542,6 +1553,8 @@ export interface NotificationAccepted {
   id: string;
   /** `pending` when it is new; else the present state. */
   status: string;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
 }
 
 /** What a notification said, or will say. */
@@ -2517,6 +2530,8 @@ export interface Rule {
   syncStatus: string;
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
 }
 
 /** What is to be different about a rule. */
@@ -2657,6 +2672,10 @@ export interface RunSummary {
   businessUnit?: string | null;
   createdAt: string;
   dueAt: string;
+  /** Failed attempts before it was last released or brought back. */
+  earlierAttempts?: number;
+  /** Why it had ended or was held before it was last released or brought back. */
+  earlierReasonCode?: string | null;
   id: number;
   /** The digest of its input, in hexadecimal. */
   inputHash: string;
@@ -2673,10 +2692,11 @@ export interface RunSummary {
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
   owner?: string | null;
-  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
+  /** Why it is where it is. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
+  /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
   /** The row that this one repeats. */
   retryOf?: number | null;
@@ -2717,6 +2737,10 @@ export interface Schedule {
   businessUnit?: string | null;
   createdAt: string;
   dueAt: string;
+  /** Failed attempts before it was last released or brought back. */
+  earlierAttempts?: number;
+  /** Why it had ended or was held before it was last released or brought back. */
+  earlierReasonCode?: string | null;
   id: number;
   /** The digest of its input, in hexadecimal. */
   inputHash: string;
@@ -2733,10 +2757,11 @@ export interface Schedule {
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
   payload: Record<string, unknown>;
-  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
+  /** Why it is where it is. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
+  /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
   /** The row that this one repeats. */
   retryOf?: number | null;
@@ -3842,6 +3867,10 @@ export interface Work {
   businessUnit?: string | null;
   createdAt: string;
   dueAt: string;
+  /** Failed attempts before it was last released or brought back. */
+  earlierAttempts?: number;
+  /** Why it had ended or was held before it was last released or brought back. */
+  earlierReasonCode?: string | null;
   id: number;
   /** The digest of its input, in hexadecimal. */
   inputHash: string;
@@ -3857,10 +3886,11 @@ export interface Work {
   onHold: boolean;
   /** What ensuring it did: `created`, `updated`, `unchanged`, `reactivated`, `completed` or `inProgress`. */
   outcome?: string | null;
-  /** Why it is where it is. One that was ended and is planned again keeps why it had ended, until it has run. */
+  /** Why it is where it is. */
   reasonCode?: string | null;
   /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
   result?: Record<string, unknown> | null;
+  /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
   /** The row that this one repeats. */
   retryOf?: number | null;

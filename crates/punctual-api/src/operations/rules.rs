@@ -22,7 +22,7 @@ use punctual_workflows::operations::{
 };
 
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Operate, Read},
     body::Json,
@@ -58,7 +58,7 @@ pub async fn post(
             |row: &punctual_store::operations::subjects::SubjectRow| row.subject_type == request.subject_type;
         let done = commands::add_rule(&app.engine, &caller.by, subject, id, &wanted, may).await?;
         let row = changed(done, &request.subject_type, subject)?;
-        JsonResponse::created(&shape(row, app.engine.clock.now())?)
+        JsonResponse::created(&saved(app, row).await?)
     })
     .await
 }
@@ -114,7 +114,7 @@ pub async fn patch(
     }
     let change = commands::RuleChange { rule, channels, active, handling: handling.into(), message };
     let done = commands::change_rule(&app.engine, &caller.by, &id, change).await?;
-    JsonResponse::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
+    JsonResponse::ok(&saved(&app, changed(done, "rule", &id)?).await?)
 }
 
 /// Delete a rule
@@ -189,5 +189,16 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
         sync_status: row.sync_status.as_str().to_owned(),
         sync_error: row.sync_error,
         active: row.active,
+        warnings: Vec::new(),
     })
+}
+
+/// A rule as it was saved, with what is to be said about its channels. A type leaves the channel to the person; a key names one.
+async fn saved(app: &App, row: RuleRow) -> Result<Rule, Failure> {
+    let rule = shape(row, app.engine.clock.now())?;
+    let keys = rule.channels.iter().filter(|channel| channel.contains(':')).cloned().collect();
+    let unknown = app.engine.unknown_channels(keys).await?;
+    let named = rule.channels.iter().enumerate().filter(|(_, key)| unknown.contains(*key));
+    let warnings = named.map(|(place, key)| FieldError::channel_unknown(format!("/channels/{place}"), key));
+    Ok(Rule { warnings: warnings.collect(), ..rule })
 }

@@ -333,6 +333,20 @@ async fn a_channel_that_nobody_has_defined_is_a_warning_in_the_answer(bed: TestB
     assert_eq!(said(&batch["items"][0]["warnings"]), warned("/0/channel"));
     let changed = client.patch("/api/v1/messages/m", json!({ "subject": "T" })).await.expect(200);
     assert_eq!(said(&changed["warnings"]), warned("/channel"));
+    // A rule that names a channel, and not only a type.
+    client
+        .put("/api/v1/operations/people/ann", json!({ "name": "Ann", "email": "ann@example.org" }))
+        .await
+        .expect(200);
+    let event = json!({ "title": "E", "startDate": "2026-05-20T07:00:00Z", "creator": "ann" });
+    let event = client.post("/api/v1/operations/events", event).await.expect(201);
+    let before = json!({ "type": "relative", "anchor": "start", "offset": "-1h" });
+    let rule = json!({ "subjectType": "event", "subjectId": event["id"], "rule": before, "channels": ["sms", "pigeon:loft"] });
+    let rule = client.post("/api/v1/operations/rules", rule).await.expect(201);
+    assert_eq!(said(&rule["warnings"]), warned("/channels/1"));
+    let path = format!("/api/v1/operations/rules/{}", rule["id"].as_str().unwrap());
+    let types = client.patch(&path, json!({ "channels": ["sms"] })).await.expect(200);
+    assert_eq!(said(&types["warnings"]), []);
     // Defined a moment ago, and not open on this node yet: known.
     let channel = json!({ "adapter": "memory", "settings": {} });
     client.put("/api/v1/channels/pigeon:loft", channel).await.expect(200);

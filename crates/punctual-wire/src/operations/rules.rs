@@ -191,6 +191,10 @@ pub struct Rule {
     pub deleted_at: Option<Timestamp>,
     pub last_sent_at: Option<Timestamp>,
     pub next_run_at: Option<Timestamp>,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 #[cfg(test)]
