@@ -39,7 +39,7 @@ pub(crate) use sets::with_rows;
 pub(crate) use sqlite::Session;
 pub use sqlite::{SqliteThread, copy_sqlite};
 pub use text::Field;
-pub(crate) use text::{Dialect, Measure, Shape, measure, render, sql};
+pub(crate) use text::{Dialect, Measure, Sets, Shape, measure, render, sql};
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
@@ -64,25 +64,19 @@ pub struct Sql {
     pub name: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
-    /// Whether SQLite's text is for one row of the set.
-    per_row: bool,
+    /// How SQLite's text takes its sets.
+    sets: Sets,
 }
 
 impl Sql {
     /// Both databases accept the same text.
     pub const fn same(name: &'static str, text: &'static str) -> Self {
-        Self { name, sqlite: text, postgres: text, per_row: false }
+        Self::each(name, text, text)
     }
 
     /// The databases differ; the two texts stand side by side.
     pub const fn each(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { name, sqlite, postgres, per_row: false }
-    }
-
-    /// A statement on a set, for which PostgreSQL wants one text and SQLite a loop: the connection's thread runs the
-    /// text for each row, prepared once, with the same numbers (`$1`) for scalars first and then a row's values.
-    pub const fn rows(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { name, sqlite, postgres, per_row: true }
+        Self { name, sqlite, postgres, sets: Sets::new(false, sqlite.as_bytes()) }
     }
 
     /// What `sql!` has made of one text.
@@ -90,10 +84,10 @@ impl Sql {
         name: &'static str,
         sqlite: &'static [u8],
         postgres: &'static [u8],
-        per_row: bool,
+        sets: Sets,
     ) -> Self {
         match (str::from_utf8(sqlite), str::from_utf8(postgres)) {
-            (Ok(sqlite), Ok(postgres)) => Self { name, sqlite, postgres, per_row },
+            (Ok(sqlite), Ok(postgres)) => Self { name, sqlite, postgres, sets },
             _ => panic!("a part of a text ends inside a character"),
         }
     }
@@ -104,7 +98,7 @@ impl Sql {
     }
 
     fn for_sqlite(&self, args: Vec<Arg>) -> sqlite::Statement {
-        sqlite::Statement { text: self.sqlite, per_row: self.per_row, args }
+        sqlite::Statement { text: self.sqlite, sets: self.sets, args }
     }
 }
 

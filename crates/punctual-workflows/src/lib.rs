@@ -10,6 +10,7 @@ mod faults;
 pub mod inline;
 pub mod messages;
 pub mod operations;
+mod recurrence;
 pub mod reminders;
 pub mod reports;
 pub mod rollout;

@@ -21,7 +21,7 @@ mod purge;
 pub mod readers;
 pub mod reconcile;
 pub mod rollouts;
-mod rule;
+pub(crate) mod rule;
 pub mod runs;
 pub mod subscription;
 mod titles;

@@ -19,6 +19,9 @@
 //! | `{folded text}` | the text in lower case, in any language | the same |
 //!
 //! A brace before anything else is an ordinary one. A marker that is not in this table does not compile.
+//!
+//! SQLite runs a statement for the members of one set at most: with a second `{any …}`, or with one beside `each`, it does not
+//! compile either. Sets that are taken whole (`{ints …}`, `{texts …}`) may stand beside it, as many as there are ([`Sets`]).
 
 use super::column::Kind;
 
@@ -73,8 +76,9 @@ struct Writer<'o> {
     hidden: usize,
     open: [Close; DEPTH],
     depth: usize,
-    /// Whether SQLite runs the text for each row.
+    /// Whether SQLite runs the text for each row, and the number of the parameter whose members they are.
     per_row: bool,
+    each: usize,
 }
 
 /// What is known of a text before it is written.
@@ -82,6 +86,63 @@ struct Writer<'o> {
 pub(crate) struct Measure {
     pub length: usize,
     pub per_row: bool,
+    each: usize,
+}
+
+/// How SQLite gets the sets of a statement, read from its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sets {
+    /// The text is for one row: it runs for each.
+    pub per_row: bool,
+    /// A bit for each parameter that the text takes whole, as a JSON array.
+    whole: u128,
+}
+
+impl Sets {
+    pub(crate) const fn new(per_row: bool, sqlite: &[u8]) -> Self {
+        Self { per_row, whole: taken_whole(sqlite) }
+    }
+
+    /// The same for a text with markers, which say more.
+    pub(crate) const fn measured(measure: Measure, shape: Shape, sqlite: &[u8]) -> Self {
+        let sets = Self::new(measure.per_row, sqlite);
+        assert!(measure.each == 0 || !sets.is_whole(measure.each), "a set is taken whole or by its members");
+        let mut field = 0;
+        while field < shape.fields.len() {
+            assert!(!sets.is_whole(shape.after + field + 1), "a column of a set is not taken whole");
+            field += 1;
+        }
+        sets
+    }
+
+    /// Whether the parameter of this number, from 1, is a set that is taken whole.
+    pub(crate) const fn is_whole(self, number: usize) -> bool {
+        number < 128 && self.whole & (1 << number) != 0
+    }
+}
+
+/// The parameters that a text for SQLite unfolds.
+const fn taken_whole(sqlite: &[u8]) -> u128 {
+    let mark = "json_each($";
+    let (mut whole, mut at) = (0, 0);
+    while at + mark.len() < sqlite.len() {
+        if is(sqlite, at, at + mark.len(), mark) {
+            whole |= 1 << number_at(sqlite, at + mark.len());
+        }
+        at += 1;
+    }
+    whole
+}
+
+/// The number that begins there.
+const fn number_at(text: &[u8], from: usize) -> usize {
+    let (mut at, mut number) = (from, 0);
+    while at < text.len() && text[at].is_ascii_digit() {
+        number = number * 10 + (text[at] - b'0') as usize;
+        at += 1;
+    }
+    assert!(number > 0 && number < 100, "a parameter is `$1` to `$99`");
+    number
 }
 
 pub(crate) const fn measure(parts: &[&str], dialect: Dialect, shape: Shape) -> Measure {
@@ -98,14 +159,14 @@ pub(crate) const fn render<const N: usize>(parts: &[&str], dialect: Dialect, sha
 const fn write(parts: &[&str], dialect: Dialect, shape: Shape, out: Option<&mut [u8]>) -> Measure {
     let open = [Close::Nothing; DEPTH];
     let per_row = !shape.fields.is_empty();
-    let mut writer = Writer { dialect, shape, out, length: 0, hidden: 0, open, depth: 0, per_row };
+    let mut writer = Writer { dialect, shape, out, length: 0, hidden: 0, open, depth: 0, per_row, each: 0 };
     let mut part = 0;
     while part < parts.len() {
         writer.part(parts[part].as_bytes());
         part += 1;
     }
     assert!(writer.depth == 0, "a marker is not closed");
-    Measure { length: writer.length, per_row: writer.per_row }
+    Measure { length: writer.length, per_row: writer.per_row, each: writer.each }
 }
 
 impl Writer<'_> {
@@ -335,7 +396,19 @@ impl Writer<'_> {
 
     /// One of the members of an array parameter.
     const fn any(&mut self, text: &[u8], parameter: usize, end: usize) {
-        self.per_row = true;
+        if self.hidden == 0 {
+            let number = number_at(text, parameter + 1);
+            assert!(
+                self.shape.fields.is_empty(),
+                "SQLite runs a statement for one set: `each` or `{{any …}}`"
+            );
+            assert!(
+                self.each == 0 || self.each == number,
+                "SQLite runs a statement for one set, not for two"
+            );
+            self.each = number;
+            self.per_row = true;
+        }
         self.text(self.either("", "ANY("));
         self.bytes(text, parameter, end);
         self.text(self.either("", ")"));
@@ -483,7 +556,8 @@ macro_rules! sql {
         const ON_POSTGRES: Measure = measure(PARTS, Dialect::Postgres, SHAPE);
         const SQLITE: [u8; ON_SQLITE.length] = render(PARTS, Dialect::Sqlite, SHAPE);
         const POSTGRES: [u8; ON_POSTGRES.length] = render(PARTS, Dialect::Postgres, SHAPE);
-        $crate::db::Sql::rendered($name, &SQLITE, &POSTGRES, ON_SQLITE.per_row)
+        const SETS: $crate::db::Sets = $crate::db::Sets::measured(ON_SQLITE, SHAPE, &SQLITE);
+        $crate::db::Sql::rendered($name, &SQLITE, &POSTGRES, SETS)
     }};
     ($name:literal, $($part:expr),+ $(,)?) => {
         $crate::db::sql!(@ $name, $crate::db::Shape::PLAIN, $($part),+)

@@ -94,7 +94,7 @@ fn named_in_code() -> BTreeSet<String> {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            let statements = ["sql!(", "Sql::same(", "Sql::each(", "Sql::rows("];
+            let statements = ["sql!(", "Sql::same(", "Sql::each("];
             for (at, opening) in statements.iter().flat_map(|opening| text.match_indices(opening)) {
                 let name = text[at + opening.len()..].trim_start();
                 if let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) {

@@ -1,9 +1,9 @@
 //! Calendars as other programs read and write them (iCalendar, RFC 5545): out as a feed, in from a file.
 
-mod dates;
+pub(crate) mod dates;
 mod lines;
 mod read;
-mod repeat;
+pub(crate) mod repeat;
 mod zones;
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};

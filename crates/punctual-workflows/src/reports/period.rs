@@ -7,10 +7,8 @@ use jiff::{
     civil::{Date, Weekday},
 };
 
-use super::{
-    cadence::{Cadence, Occurrence},
-    rule::week_start,
-};
+use super::cadence::{Cadence, Occurrence};
+use crate::recurrence::week_start;
 
 /// Occurrences that are checked to choose a period.
 const SAMPLE: usize = 24;

@@ -11,9 +11,8 @@ use serde_json::Value;
 use super::{
     cadence::{Cadence, DEFAULT_ZONE, Occurrence, Written},
     period::{Period, PeriodRule},
-    rule,
 };
-use crate::inline;
+use crate::{inline, recurrence::weekday};
 
 /// What is done about runs that were missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,7 +135,7 @@ impl Subscription {
         let report = Definition::read(&stored.report)
             .map_err(|found| faults.extend(found.into_iter().map(|fault| inside("/report", fault))))
             .ok();
-        let first_day = stored.week_start.as_deref().map_or(Some(Weekday::Monday), rule::weekday);
+        let first_day = stored.week_start.as_deref().map_or(Some(Weekday::Monday), weekday);
         if first_day.is_none() {
             let detail = "`weekStart` takes a day such as `MON` or `SUN`.";
             faults.push(Fault::new("/weekStart", "out_of_range", detail));

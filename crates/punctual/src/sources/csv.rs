@@ -1,8 +1,9 @@
-//! CSV as RFC 4180 has it: quoted fields may hold separators, quotes and line breaks.
+//! Sources from CSV: the first record names the columns.
 
 use std::io::BufRead;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use punctual_wire::csv::{Record, Records};
 use serde_json::{Map, Value, json};
 
 use super::{LINE_MAX, Read};
@@ -11,11 +12,10 @@ use super::{LINE_MAX, Read};
 const COLUMNS_MAX: usize = 500;
 
 /// The sources of a file whose first record names its columns.
-pub fn sources(mut reader: impl BufRead) -> Result<impl Iterator<Item = Result<Read>>> {
-    let mut place = Place { line: 1, bytes: 0 };
-    let header = record(&mut reader, &mut place)?.context("the file is empty")?;
-    let header: Vec<String> =
-        header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+pub fn sources(file: impl BufRead) -> Result<impl Iterator<Item = Result<Read>>> {
+    let mut records = Records::new(file, LINE_MAX).strict();
+    let (_, header) = next(&mut records).context("the file is empty")??;
+    let header: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
     if !header.iter().any(|name| name == "id") {
         bail!("the header has no column `id`");
     }
@@ -23,17 +23,34 @@ pub fn sources(mut reader: impl BufRead) -> Result<impl Iterator<Item = Result<R
         bail!("the header has more than {COLUMNS_MAX} columns");
     }
     Ok(std::iter::from_fn(move || {
-        let line = place.line;
-        let cells = match record(&mut reader, &mut place) {
-            Ok(cells) => cells?,
-            Err(error) => return Some(Err(error)),
-        };
-        if cells.len() != header.len() {
+        let read = next(&mut records)?.and_then(|(line, cells)| {
             let (found, named) = (cells.len(), header.len());
-            return Some(Err(anyhow::anyhow!("line {line} has {found} columns, the header {named}")));
-        }
-        Some(Ok((line, place.bytes, source(&header, cells))))
+            if found != named {
+                return Err(anyhow!("line {line} has {found} columns, the header {named}"));
+            }
+            Ok((line, records.bytes(), source(&header, cells)))
+        });
+        Some(read)
     }))
+}
+
+/// The next record that has anything in it.
+fn next(records: &mut Records<impl BufRead>) -> Option<Result<(u64, Vec<String>)>> {
+    loop {
+        let Record { line, cells } = match records.next()? {
+            Ok(record) => record,
+            Err(error) => return Some(Err(anyhow::Error::from(error).context("a line cannot be read"))),
+        };
+        let is_blank = |cells: &[String]| cells.len() == 1 && cells[0].trim().is_empty();
+        match cells {
+            Ok(cells) if is_blank(&cells) => {}
+            cells => {
+                return Some(
+                    cells.map(|cells| (line as u64, cells)).map_err(|why| anyhow!("line {line}: {why}")),
+                );
+            }
+        }
+    }
 }
 
 fn source(header: &[String], cells: Vec<String>) -> Map<String, Value> {
@@ -50,70 +67,6 @@ fn source(header: &[String], cells: Vec<String>) -> Map<String, Value> {
     }
     item.insert("state".into(), Value::Object(state));
     item
-}
-
-struct Place {
-    line: u64,
-    bytes: u64,
-}
-
-/// The next record; lines without anything are left out.
-fn record(reader: &mut impl BufRead, place: &mut Place) -> Result<Option<Vec<String>>> {
-    let mut text = String::new();
-    loop {
-        let before = text.len();
-        let read = reader.read_line(&mut text).with_context(|| format!("line {}", place.line))?;
-        place.bytes += read as u64;
-        if read == 0 {
-            if text.trim().is_empty() {
-                return Ok(None);
-            }
-            if before == text.len() && is_open(&text) {
-                bail!("line {}: a quote is not closed before the end of the file", place.line);
-            }
-        } else {
-            place.line += 1;
-        }
-        if text.len() > LINE_MAX {
-            bail!("line {} is longer than {LINE_MAX} bytes", place.line);
-        }
-        if text.trim().is_empty() {
-            text.clear();
-            continue;
-        }
-        // An odd number of quotes: the record goes on in the next line.
-        if !is_open(&text) {
-            return cells(text.trim_end_matches(['\r', '\n']))
-                .map(Some)
-                .with_context(|| format!("line {}", place.line));
-        }
-    }
-}
-
-fn is_open(text: &str) -> bool {
-    text.matches('"').count() % 2 == 1
-}
-
-fn cells(text: &str) -> Result<Vec<String>> {
-    let mut cells = Vec::new();
-    let mut cell = String::new();
-    let mut quoted = false;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                cell.push('"');
-            }
-            '"' if quoted => quoted = false,
-            '"' if cell.is_empty() => quoted = true,
-            '"' => bail!("a quote is inside a cell that does not begin with one"),
-            ',' if !quoted => cells.push(std::mem::take(&mut cell)),
-            other => cell.push(other),
-        }
-    }
-    cells.push(cell);
-    Ok(cells)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rusqlite::{
     types::{ToSqlOutput, Value, ValueRef},
 };
 
-use crate::db::Arg;
+use crate::db::{Arg, Sets};
 
 /// The values of one statement, each with the place it is bound to.
 pub(super) struct Binding {
@@ -17,10 +17,15 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    pub(super) fn new(statement: &Statement<'_>, args: Vec<Arg>, per_row: bool) -> Result<Self> {
-        let args: Vec<Arg> = args.into_iter().map(units_as_json).collect();
-        let args = if per_row { args } else { set_as_json(args) };
-        let rows = if per_row { args.iter().filter_map(Arg::rows).max().unwrap_or(0) } else { 1 };
+    pub(super) fn new(statement: &Statement<'_>, args: Vec<Arg>, sets: Sets) -> Result<Self> {
+        let bound =
+            |(index, arg)| if sets.is_whole(index + 1) { whole_as_json(arg) } else { units_as_json(arg) };
+        let args: Vec<Arg> = args.into_iter().enumerate().map(bound).collect();
+        let rows = if sets.per_row { args.iter().filter_map(Arg::rows).max().unwrap_or(0) } else { 1 };
+        // A set that the text takes neither whole nor row by row: of its members only the first would be bound.
+        if let Some(index) = args.iter().position(|arg| !sets.per_row && arg.rows().is_some()) {
+            return Err(rusqlite::Error::InvalidParameterName(format!("${} is a set", index + 1)));
+        }
         let (mut scalars, mut columns) = (Vec::new(), Vec::with_capacity(args.len()));
         for place in 1..=statement.parameter_count() {
             let name = statement.parameter_name(place).unwrap_or_default();
@@ -52,19 +57,14 @@ impl Binding {
     }
 }
 
-/// A statement that takes its set whole gets it as one JSON array, for `json_each`. Such a set has one column.
-fn set_as_json(args: Vec<Arg>) -> Vec<Arg> {
-    debug_assert!(
-        args.iter().filter(|arg| arg.rows().is_some()).count() < 2,
-        "a set of several columns is written row by row"
-    );
-    let as_json = |arg| match arg {
+/// A set that is taken whole is one JSON array, for `json_each`.
+fn whole_as_json(arg: Arg) -> Arg {
+    match arg {
         Arg::Ints(v) => Arg::Text(serde_json::to_string(&v).ok()),
         Arg::Texts(v) => Arg::Text(serde_json::to_string(&v.to_vec()).ok()),
         Arg::Bools(v) => Arg::Text(serde_json::to_string(&v).ok()),
-        scalar => scalar,
-    };
-    args.into_iter().map(as_json).collect()
+        other => units_as_json(other),
+    }
 }
 
 /// Units are one value, whatever the statement takes.
@@ -140,7 +140,8 @@ mod tests {
         let conn = Connection::open_in_memory().unwrap();
         let mut statement = conn.prepare("SELECT $3, $1, $2, $1").unwrap();
         let values = args![7_i64, vec![1_i64, 2], vec![Some("a".to_owned()), None]];
-        let binding = Binding::new(&statement, values, true).unwrap();
+        let sets = Sets::new(true, b"");
+        let binding = Binding::new(&statement, values, sets).unwrap();
         assert_eq!(binding.rows(), 2);
         binding.bind_scalars(&mut statement).unwrap();
         let mut found: Vec<(Option<String>, i64, i64, i64)> = Vec::new();
@@ -156,9 +157,10 @@ mod tests {
     #[test]
     fn a_set_taken_whole_is_one_json_array() {
         let conn = Connection::open_in_memory().unwrap();
-        let mut statement = conn.prepare("SELECT $2 || $1").unwrap();
+        let text = "SELECT $2 || $1 FROM json_each($2)";
+        let mut statement = conn.prepare(text).unwrap();
         let values = args!["!", vec!["a\"\\\n\u{1}é".to_owned()]];
-        let binding = Binding::new(&statement, values, false).unwrap();
+        let binding = Binding::new(&statement, values, Sets::new(false, text.as_bytes())).unwrap();
         binding.bind_scalars(&mut statement).unwrap();
         let mut rows = statement.raw_query();
         let text: String = rows.next().unwrap().unwrap().get(0).unwrap();
@@ -166,11 +168,38 @@ mod tests {
     }
 
     #[test]
+    fn sets_that_are_taken_whole_stand_beside_each_other_and_beside_a_row_s() {
+        let conn = Connection::open_in_memory().unwrap();
+        let text =
+            "SELECT $1 IN (SELECT value FROM json_each($2)) AND 'a' IN (SELECT value FROM json_each($3))";
+        let mut statement = conn.prepare(text).unwrap();
+        let values = args![vec![1_i64, 2], vec![2_i64, 3, 4], vec!["a".to_owned()]];
+        let binding = Binding::new(&statement, values, Sets::new(true, text.as_bytes())).unwrap();
+        binding.bind_scalars(&mut statement).unwrap();
+        let mut found = Vec::new();
+        for row in 0..2 {
+            binding.bind_row(&mut statement, row).unwrap();
+            found.push(statement.raw_query().next().unwrap().unwrap().get::<_, bool>(0).unwrap());
+        }
+        assert_eq!((binding.rows(), found), (2, vec![false, true]));
+    }
+
+    #[test]
+    fn a_set_that_the_text_does_not_take_is_refused() {
+        let conn = Connection::open_in_memory().unwrap();
+        let text = "SELECT $1";
+        let statement = conn.prepare(text).unwrap();
+        let sets = Sets::new(false, text.as_bytes());
+        assert!(Binding::new(&statement, args![vec![1_i64, 2]], sets).is_err());
+    }
+
+    #[test]
     fn a_parameter_without_a_value_is_refused() {
         let conn = Connection::open_in_memory().unwrap();
         for text in ["SELECT $2", "SELECT $0", "SELECT :name", "SELECT ?"] {
             let statement = conn.prepare(text).unwrap();
-            assert!(Binding::new(&statement, args![1_i64], false).is_err(), "{text}");
+            let sets = Sets::new(false, text.as_bytes());
+            assert!(Binding::new(&statement, args![1_i64], sets).is_err(), "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::bind::Binding;
 use crate::{
-    db::{Arg, Record, record::Decoder},
+    db::{Arg, Record, Sets, record::Decoder},
     error::DriverError,
 };
 
@@ -26,8 +26,8 @@ enum Transaction {
 /// One statement with its values, ready to be sent to a connection.
 pub(in crate::db) struct Statement {
     pub text: &'static str,
-    /// Whether the text works on one row of the set, or on all of them as one JSON array.
-    pub per_row: bool,
+    /// How the text takes its sets: row by row, or whole as JSON arrays.
+    pub sets: Sets,
     pub args: Vec<Arg>,
 }
 
@@ -113,7 +113,7 @@ impl Session {
     ) -> Result<(), DriverError> {
         self.refuse_torn()?;
         let mut prepared = self.conn.prepare_cached(statement.text)?;
-        let binding = Binding::new(&prepared, statement.args, statement.per_row)?;
+        let binding = Binding::new(&prepared, statement.args, statement.sets)?;
         binding.bind_scalars(&mut prepared)?;
         for row in 0..binding.rows() {
             let done = binding
@@ -142,7 +142,7 @@ impl Session {
     pub(in crate::db) fn explain(&mut self, statement: Statement) -> Result<Vec<String>, DriverError> {
         let text = format!("EXPLAIN QUERY PLAN {}", statement.text);
         let mut prepared = self.conn.prepare(&text)?;
-        let binding = Binding::new(&prepared, statement.args, statement.per_row)?;
+        let binding = Binding::new(&prepared, statement.args, statement.sets)?;
         binding.bind_scalars(&mut prepared)?;
         if binding.rows() > 0 {
             binding.bind_row(&mut prepared, 0)?;

@@ -2,7 +2,8 @@
 
 use punctual_boxed::{Record, SetRow};
 
-use crate::db::Sql;
+use super::{Dialect, Sets, Shape, measure, write};
+use crate::db::{SetRow as _, Sql};
 
 #[derive(Record)]
 struct Thing {
@@ -99,8 +100,49 @@ fn the_members_of_an_array_are_found_one_by_one_or_at_once() {
         "SELECT id, name FROM things WHERE id = $1",
         "SELECT id, name FROM things WHERE id = ANY($1)",
     );
-    assert!(sql.per_row);
-    assert!(!sql!("things.get", "SELECT 1 FROM things WHERE id = $1").per_row);
+    assert!(sql.sets.per_row);
+    assert!(!sql!("things.get", "SELECT 1 FROM things WHERE id = $1").sets.per_row);
+}
+
+#[test]
+fn a_text_says_which_of_its_sets_are_taken_whole() {
+    let sql =
+        sql!("things.of", "SELECT 1 FROM t WHERE id = {any $1} AND a IN ({ints $3}) AND b IN ({texts $12})");
+    let whole: Vec<usize> = (1..14).filter(|number| sql.sets.is_whole(*number)).collect();
+    assert_eq!((sql.sets.per_row, whole), (true, vec![3, 12]));
+}
+
+/// What `sql!` does for the compiler, for a text that must not compile.
+fn compiled(text: &str, fields: &'static [crate::db::Field]) -> Sets {
+    let shape = Shape { fields, ..Shape::PLAIN };
+    let measured = measure(&[text], Dialect::Sqlite, shape);
+    let mut sqlite = vec![0; measured.length];
+    write(&[text], Dialect::Sqlite, shape, Some(&mut sqlite));
+    Sets::measured(measured, shape, &sqlite)
+}
+
+#[test]
+#[should_panic(expected = "one set, not for two")]
+fn a_statement_for_the_members_of_two_sets_does_not_compile() {
+    compiled("SELECT 1 FROM t WHERE a = {any $1} AND b = {any $2}", &[]);
+}
+
+#[test]
+#[should_panic(expected = "`each` or")]
+fn a_statement_for_rows_and_for_the_members_of_a_set_does_not_compile() {
+    compiled("UPDATE t SET a = {.name} {from rows} WHERE id = {any $9}", NewThing::FIELDS);
+}
+
+#[test]
+#[should_panic(expected = "whole or by its members")]
+fn a_set_is_not_taken_whole_and_by_its_members() {
+    compiled("SELECT 1 FROM t WHERE a = {any $1} AND b IN ({ints $1})", &[]);
+}
+
+#[test]
+#[should_panic(expected = "a column of a set is not taken whole")]
+fn a_column_of_rows_is_not_taken_whole() {
+    compiled("UPDATE t SET a = {.name} {from rows} WHERE id IN ({ints $2})", NewThing::FIELDS);
 }
 
 #[derive(Record, SetRow)]

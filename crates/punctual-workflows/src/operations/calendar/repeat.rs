@@ -1,93 +1,39 @@
-//! Rules of repetition (RRULE), as far as calendars use them: when something that repeats takes place, one date after the
-//! other and never without end.
+//! Rules of repetition (RRULE) in calendar files: when something that repeats takes place, one date after the other and
+//! never without end.
 
-use jiff::{
-    Timestamp, ToSpan,
-    civil::{Date, Weekday},
-};
+use jiff::Timestamp;
 
 use super::dates::{Dated, Moment};
+use crate::recurrence::{self, Unreadable};
 
 /// Periods that are checked: more than a century of days.
-const PERIODS_MAX: i64 = 40_000;
-/// The longest step from one period to the next.
-const INTERVAL_MAX: i64 = 1_000;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Every {
-    Day,
-    Week,
-    Month,
-    Year,
-}
+const PERIODS_MAX: usize = 40_000;
 
 /// A rule that was read.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    every: Every,
-    interval: i64,
-    count: Option<usize>,
+    rule: recurrence::Rule,
     until: Option<Moment>,
-    months: Vec<i8>,
-    month_days: Vec<i8>,
-    /// Which of the weekdays in the month or year, from its end if negative; 0 means each.
-    weekdays: Vec<(i16, Weekday)>,
-    positions: Vec<i64>,
-    week_begins: Weekday,
 }
 
 impl Rule {
-    /// Reads `FREQ=WEEKLY;BYDAY=MO,WE;COUNT=10`; what it has that is not known here is named.
+    /// Reads `FREQ=WEEKLY;BYDAY=MO,WE;COUNT=10`; what it has that is not known here is named. Parts of other programs (`X-`) are
+    /// left out.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut rule = Self {
-            every: Every::Day,
-            interval: 1,
-            count: None,
-            until: None,
-            months: Vec::new(),
-            month_days: Vec::new(),
-            weekdays: Vec::new(),
-            positions: Vec::new(),
-            week_begins: Weekday::Monday,
-        };
-        let mut every = None;
-        for part in text.split(';').filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let wrong = || format!("`{part}` of its rule cannot be read");
-            match name.to_ascii_uppercase().as_str() {
-                "FREQ" => {
-                    every = Some(match value.to_ascii_uppercase().as_str() {
-                        "DAILY" => Every::Day,
-                        "WEEKLY" => Every::Week,
-                        "MONTHLY" => Every::Month,
-                        "YEARLY" => Every::Year,
-                        _ => return Err(format!("it repeats more often than daily (`{part}`)")),
-                    });
-                }
-                "INTERVAL" => {
-                    let number: i64 = value.parse().map_err(|_| wrong())?;
-                    rule.interval =
-                        Some(number).filter(|n| (1..=INTERVAL_MAX).contains(n)).ok_or_else(wrong)?;
-                }
-                "COUNT" => rule.count = Some(value.parse().map_err(|_| wrong())?),
-                "UNTIL" => rule.until = Some(Moment::parse(value).ok_or_else(wrong)?),
-                "BYMONTH" => rule.months = numbers(value, 1..=12, false).ok_or_else(wrong)?,
-                "BYMONTHDAY" => rule.month_days = numbers(value, 1..=31, true).ok_or_else(wrong)?,
-                "BYSETPOS" => {
-                    let found = numbers(value, 1..=126, true).ok_or_else(wrong)?;
-                    rule.positions = found.into_iter().map(i64::from).collect();
-                }
-                "BYDAY" => {
-                    let found: Option<Vec<_>> = value.split(',').map(weekday).collect();
-                    rule.weekdays = found.ok_or_else(wrong)?;
-                }
-                "WKST" => rule.week_begins = weekday(value).ok_or_else(wrong)?.1,
-                name if name.starts_with("X-") => {}
-                _ => return Err(format!("its rule has `{name}`, which is not supported")),
+        let is_own = |part: &&str| !part.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("X-"));
+        let wrong = |name: &str, value: &str| format!("`{name}={value}` of its rule cannot be read");
+        let rule = recurrence::Rule::read(text.split(';').filter(is_own)).map_err(|why| match why {
+            Unreadable::Value { name, value } if name.eq_ignore_ascii_case("FREQ") => {
+                format!("it repeats more often than daily (`{name}={value}`)")
             }
-        }
-        rule.every = every.ok_or("its rule does not say how often")?;
-        Ok(rule)
+            Unreadable::Value { name, value } => wrong(name, value),
+            Unreadable::NoPair(part) => format!("`{part}` of its rule cannot be read"),
+            Unreadable::Unknown(name) => format!("its rule has `{name}`, which is not supported"),
+            Unreadable::NoFrequency => "its rule does not say how often".to_owned(),
+        })?;
+        let end = |text: &str| Moment::parse(text).ok_or_else(|| wrong("UNTIL", text));
+        let until = rule.until.as_deref().map(end).transpose()?;
+        Ok(Self { rule, until })
     }
 
     /// The dates of what first takes place at `start`, in order, from an instant up to another and at most so many.
@@ -96,15 +42,14 @@ impl Rule {
         let mut found: Vec<Dated> = Some(start.clone()).filter(|one| one.at() >= from).into_iter().collect();
         // Those that lie behind count too.
         let mut count = 1;
-        for n in 0..PERIODS_MAX {
-            let Some((begins, days)) = self.period(first, n) else { break };
-            if start.on(begins).at() > until {
+        for period in self.rule.periods_from(first, first).take(PERIODS_MAX) {
+            if start.on(period.begins).at() > until {
                 break;
             }
-            for day in days.into_iter().filter(|day| *day > first) {
+            for day in period.days.into_iter().filter(|day| *day > first) {
                 let one = start.on(day);
                 let is_over = self.until.as_ref().is_some_and(|last| last.is_before(&one))
-                    || self.count.is_some_and(|most| count >= most);
+                    || self.rule.count.is_some_and(|most| count >= most);
                 if found.len() >= most || one.at() > until || is_over {
                     return found;
                 }
@@ -116,142 +61,14 @@ impl Rule {
         }
         found
     }
-
-    /// The first day of a period, and the days of the rule in it, in order.
-    fn period(&self, first: Date, n: i64) -> Option<(Date, Vec<Date>)> {
-        let steps = n.checked_mul(self.interval)?;
-        let (begins, mut days) = match self.every {
-            Every::Day => {
-                let day = first.checked_add(steps.days()).ok()?;
-                let wanted = self.has_month(day) && self.has_month_day(day) && self.has_weekday(day);
-                (day, if wanted { vec![day] } else { Vec::new() })
-            }
-            Every::Week => {
-                let since = i64::from(first.weekday().since(self.week_begins));
-                let begins = first.checked_sub(since.days()).ok()?.checked_add((7 * steps).days()).ok()?;
-                let days = begins.series(1.day()).take(7).filter(|day| self.has_month(*day));
-                let days = days.filter(|day| match self.weekdays.is_empty() {
-                    true => day.weekday() == first.weekday(),
-                    false => self.has_weekday(*day),
-                });
-                (begins, days.collect())
-            }
-            Every::Month => {
-                let begins = first.first_of_month().checked_add(steps.months()).ok()?;
-                (begins, if self.has_month(begins) { self.in_month(begins, first) } else { Vec::new() })
-            }
-            Every::Year => {
-                let begins = first.first_of_year().checked_add(steps.years()).ok()?;
-                (begins, self.in_year(begins, first))
-            }
-        };
-        days.sort_unstable();
-        days.dedup();
-        if !self.positions.is_empty() {
-            let count = i64::try_from(days.len()).unwrap_or(i64::MAX);
-            let is_wanted = |index: usize| {
-                let place = i64::try_from(index).unwrap_or(i64::MAX);
-                self.positions.iter().any(|wanted| *wanted == place + 1 || *wanted == place - count)
-            };
-            let kept = days.iter().enumerate().filter(|(index, _)| is_wanted(*index)).map(|(_, day)| *day);
-            days = kept.collect();
-        }
-        Some((begins, days))
-    }
-
-    fn in_year(&self, begins: Date, first: Date) -> Vec<Date> {
-        let months = |wanted: &dyn Fn(Date) -> bool| -> Vec<Date> {
-            let all = begins.series(1.month()).take(12).filter(|month| wanted(*month));
-            all.flat_map(|month| self.in_month(month, first)).collect()
-        };
-        if !self.months.is_empty() {
-            return months(&|month| self.has_month(month));
-        }
-        if !self.month_days.is_empty() {
-            return months(&|_| true);
-        }
-        if !self.weekdays.is_empty() {
-            let days: Vec<Date> =
-                begins.series(1.day()).take_while(|day| day.year() == begins.year()).collect();
-            return self.nth(&days);
-        }
-        // 29 February takes place in the years that have one.
-        Date::new(begins.year(), first.month(), first.day()).into_iter().collect()
-    }
-
-    fn in_month(&self, begins: Date, first: Date) -> Vec<Date> {
-        let days: Vec<Date> =
-            begins.series(1.day()).take_while(|day| day.month() == begins.month()).collect();
-        if !self.month_days.is_empty() {
-            let kept = days.into_iter().filter(|day| self.has_month_day(*day) && self.has_weekday(*day));
-            return kept.collect();
-        }
-        if !self.weekdays.is_empty() {
-            return self.nth(&days);
-        }
-        days.into_iter().filter(|day| day.day() == first.day()).collect()
-    }
-
-    /// The weekdays of the rule among these days, which are a whole month or year.
-    fn nth(&self, days: &[Date]) -> Vec<Date> {
-        let mut found = Vec::new();
-        for (wanted, weekday) in &self.weekdays {
-            let own: Vec<Date> = days.iter().copied().filter(|day| day.weekday() == *weekday).collect();
-            let place = usize::from(wanted.unsigned_abs());
-            match wanted {
-                0 => found.extend(own),
-                1.. => found.extend(own.get(place - 1)),
-                _ => found.extend(own.len().checked_sub(place).and_then(|index| own.get(index))),
-            }
-        }
-        found
-    }
-
-    fn has_month(&self, day: Date) -> bool {
-        self.months.is_empty() || self.months.contains(&day.month())
-    }
-
-    fn has_month_day(&self, day: Date) -> bool {
-        let from_end = day.day() - day.days_in_month() - 1;
-        self.month_days.is_empty()
-            || self.month_days.iter().any(|wanted| [day.day(), from_end].contains(wanted))
-    }
-
-    fn has_weekday(&self, day: Date) -> bool {
-        self.weekdays.is_empty() || self.weekdays.iter().any(|(_, weekday)| *weekday == day.weekday())
-    }
-}
-
-fn numbers(text: &str, range: std::ops::RangeInclusive<i8>, may_be_negative: bool) -> Option<Vec<i8>> {
-    let number = |text: &str| -> Option<i8> {
-        let number: i8 = text.trim().parse().ok()?;
-        let size = if may_be_negative { number.checked_abs()? } else { number };
-        range.contains(&size).then_some(number)
-    };
-    text.split(',').map(number).collect()
-}
-
-/// `MO`, `1MO` or `-1FR`.
-fn weekday(text: &str) -> Option<(i16, Weekday)> {
-    let text = text.trim();
-    let (place, name) = text.split_at_checked(text.len().checked_sub(2)?)?;
-    let weekday = match name.to_ascii_uppercase().as_str() {
-        "MO" => Weekday::Monday,
-        "TU" => Weekday::Tuesday,
-        "WE" => Weekday::Wednesday,
-        "TH" => Weekday::Thursday,
-        "FR" => Weekday::Friday,
-        "SA" => Weekday::Saturday,
-        "SU" => Weekday::Sunday,
-        _ => return None,
-    };
-    let place: i16 = if place.is_empty() { 0 } else { place.trim_start_matches('+').parse().ok()? };
-    (-53..=53).contains(&place).then_some((place, weekday))
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::{civil::date, tz::TimeZone};
+    use jiff::{
+        civil::{Date, date},
+        tz::TimeZone,
+    };
     use proptest::prelude::*;
 
     use super::*;
