@@ -2,7 +2,8 @@
 //!
 //! A notification, a message and a schedule are refused when a caller asks for them. What is known already is answered as
 //! ever, and counts nothing. What the engine makes of events and definitions (reminders, invitations, runs) and what a site hands
-//! over is never refused: an event says what has happened, and a site has said yes to its script. Their rows are counted. The share of a channel's calls then holds for all of them alike (`delivery/permits.rs`).
+//! over is never refused: an event says what has happened, and a site has said yes to its script. Their rows are counted. The
+//! share of a channel's calls then holds for all of them alike (`delivery/permits.rs`).
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
