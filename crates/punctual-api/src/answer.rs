@@ -160,7 +160,7 @@ impl From<CommandError> for Failure {
     }
 }
 
-/// What a caller is told whose business unit has been given all rows of its day.
+/// The problem of a request whose business unit has been given all rows of its day.
 pub(crate) fn over_quota(reached: &QuotaReached) -> Problem {
     let QuotaReached { business_unit, rows_per_day, .. } = reached;
     Problem::quota_exceeded(business_unit, *rows_per_day, reached.retry_after_seconds())

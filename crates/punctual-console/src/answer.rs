@@ -116,7 +116,7 @@ impl From<EngineError> for Refusal {
     }
 }
 
-/// What a person is told whose business unit has been given all rows of its day.
+/// The problem of a form whose business unit has been given all rows of its day.
 pub fn over_quota(reached: &QuotaReached) -> Problem {
     let QuotaReached { business_unit, rows_per_day, .. } = reached;
     Problem::quota_exceeded(business_unit, *rows_per_day, reached.retry_after_seconds())

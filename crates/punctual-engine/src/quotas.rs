@@ -1,9 +1,9 @@
 //! Quotas of business units: what a request is refused with when its unit has been given the rows of the day.
 //!
 //! A notification, a message and a schedule are refused when a caller asks for them. What is known already is answered as
-//! ever, and counts nothing. What the engine makes of its definitions (reminders, runs, follow-ups, the messages of work) and
-//! what a site hands over is never refused: a site has said yes to its script, and a definition to its owner. Their rows are
-//! counted. The share of a channel's calls then holds for all of them alike (`delivery/permits.rs`).
+//! ever, and counts nothing. What the engine makes of events and definitions (reminders, invitations, runs) and what a site hands
+//! over is never refused: an event says what has happened, and a site has said yes to its script. Their rows are counted. The
+//! share of a channel's calls then holds for all of them alike (`delivery/permits.rs`).
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -194,7 +194,7 @@ impl Engine {
                         "All {rows_per_day} rows of {date} are used; requests for more are refused until {until}"
                     ),
                     since: Timestamp::from_microsecond(day.counted_at).unwrap_or(now),
-                    link: format!("/settings/units/{}", unit.id),
+                    link: format!("/settings/units/edit?key={}", unit.id),
                     id: unit.id,
                     cause: None,
                 });

@@ -86,7 +86,7 @@ pub async fn page(
     conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
-// Reads all units: they are few, and there is no row for each message here.
+// Relies on business_units_with_quota.
 const WITH_QUOTA: Sql = sql!(
     "business_units.with_quota", as BusinessUnitRow,
     "SELECT {columns} FROM business_units WHERE (rows_per_day IS NOT NULL OR lane IS NOT NULL) AND {reach $1 id} ORDER BY id",

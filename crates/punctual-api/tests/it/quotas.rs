@@ -57,13 +57,16 @@ async fn a_quota_is_set_and_shown_and_refuses_with_its_name(bed: TestBed) {
     ] {
         let items = client.post(&format!("/api/v1/{path}"), batch).await.expect(200)["items"].clone();
         assert_eq!((&items[0]["outcome"], &items[1]["outcome"]), (&json!("unchanged"), &json!("rejected")));
-        assert_eq!(items[1]["code"], "quota_exceeded", "{items}");
+        assert_eq!(items[1]["error"]["code"], "quota_exceeded", "{items}");
     }
     let mut other = notification(1);
     other["businessUnit"] = Value::Null;
     let batch = json!([notification(10), other]);
     let items = client.post("/api/v1/notifications", batch).await.expect(200)["items"].clone();
-    assert_eq!((&items[0]["code"], &items[1]["outcome"]), (&json!("quota_exceeded"), &json!("created")));
+    assert_eq!(
+        (&items[0]["error"]["code"], &items[1]["outcome"]),
+        (&json!("quota_exceeded"), &json!("created"))
+    );
 
     let attention = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(attention["counts"]["quota"], 1);

@@ -3,6 +3,7 @@
 ALTER TABLE business_units ADD COLUMN rows_per_day INTEGER;
 ALTER TABLE business_units ADD COLUMN channel_share INTEGER;
 ALTER TABLE business_units ADD COLUMN lane INTEGER;
+CREATE INDEX business_units_with_quota ON business_units (id) WHERE rows_per_day IS NOT NULL OR lane IS NOT NULL;
 
 -- How many rows units with a quota have been given on a day of theirs. Every commit adds a row, so that none waits for
 -- another; the sweep adds them up.

@@ -56,7 +56,7 @@ const READY: Sql = sql!(
     "notifications.ready", as NotificationRow,
     "SELECT {columns} FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-       AND priority IN ($5, $5 + 1, $5 + 2, $5 + 3, $5 + 4, $5 + 5, $5 + 6, $5 + 7, $5 + 8, $5 + 9)
+       AND priority IN (CAST($5 AS BIGINT), $5 + 1, $5 + 2, $5 + 3, $5 + 4, $5 + 5, $5 + 6, $5 + 7, $5 + 8, $5 + 9)
        AND +priority <= $4 AND ready_at <= $2
      ORDER BY priority, ready_at, seq
      LIMIT $3",

@@ -44,7 +44,7 @@ pub(super) async fn measure(bench: &Bench, rows: usize) -> Result<Measured> {
     rig.remove().await?;
     let bytes = size_of(vec![target])?;
     let alone = (before + after) / 2.0;
-    let figures = json!({ "jobs_per_s": (written as f64 / took).round(), "seconds": (took * 100.0).round() / 100.0, "rows": written,
+    let figures = json!({ "rows_per_s": (written as f64 / took).round(), "seconds": (took * 100.0).round() / 100.0, "rows": written,
         "megabytes": bytes / 1_000_000, "intake_before_per_s": before.round(), "intake_per_s": during.round(),
         "intake_after_per_s": after.round(), "intake_to_alone": (during / alone.max(1.0) * 100.0).round() / 100.0 });
     Ok(Measured { test: "backup", jobs: rows, figures })
