@@ -250,5 +250,8 @@ mod tests {
         assert_eq!(found[1], (2, Err("a cell is longer than 64 KiB; a quote may not be closed")));
         assert_eq!((found.len(), found[2].clone()), (40_002, (3, cells(&["0", "a line"]))));
         assert!(found[2..].iter().all(|(_, cells)| cells.is_ok()));
+        // What counts is the length of the open cell, not of the record.
+        let long = "x".repeat(CELL_MAX);
+        assert_eq!(read(&format!("{long},\"two\nlines\"\n")), [(1, cells(&[&long, "two\nlines"]))]);
     }
 }

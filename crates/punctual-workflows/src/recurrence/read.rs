@@ -44,8 +44,14 @@ impl Rule {
                     number.map(|read| rule.interval = read)
                 }
                 "COUNT" => value.parse().ok().map(|read| rule.count = Some(read)),
-                "UNTIL" => Some(rule.until = Some(value.to_owned())),
-                "BYMONTH" => numbers(value, 12).filter(all_positive).map(|read| rule.months = read),
+                "UNTIL" => {
+                    rule.until = Some(value.to_owned());
+                    Some(())
+                }
+                "BYMONTH" => {
+                    let months = numbers(value, 12).filter(|months| months.iter().all(|month| *month > 0));
+                    months.map(|read| rule.months = read)
+                }
                 "BYMONTHDAY" => numbers(value, 31).map(|read| rule.month_days = read),
                 "BYSETPOS" => numbers(value, 126).map(|read| rule.positions = read),
                 "BYDAY" => {
@@ -69,10 +75,6 @@ fn read_frequency(text: &str) -> Option<Frequency> {
         "YEARLY" => Frequency::Yearly,
         _ => return None,
     })
-}
-
-fn all_positive(numbers: &Vec<i8>) -> bool {
-    numbers.iter().all(|number| *number > 0)
 }
 
 /// Numbers from 1 to the largest, or counted from the end.
