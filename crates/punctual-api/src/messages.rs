@@ -10,7 +10,7 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
-    Batch, BatchItem, Page, PageQuery, Problem,
+    Batch, BatchItem, FieldError, Page, PageQuery, Problem,
     attachments::{Attachment, AttachmentRequest},
     batch::{Item, OneOrMany},
     content::Content,
@@ -27,8 +27,8 @@ use crate::{
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
     notifications::{
-        files::{self, Wanted},
-        intake::{Sender, with_content},
+        files::{self, NamedChannel, Wanted},
+        intake::{Sender, unknown_channels, with_content},
     },
     openapi::shapes,
     parameters::{Parameters, Segments},
@@ -40,7 +40,8 @@ use crate::{
 /// Send a message later, or an array of at most 1,000
 ///
 /// The same id with the same content again moves the message; with other content it is refused, and nothing is changed. One
-/// that was cancelled is returned as it is, unless `revive` brings it back.
+/// that was cancelled is returned as it is, unless `revive` brings it back. A channel that does not exist is a warning: the
+/// message is parked until it does.
 #[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"]), ("key" = ["send"])),
     request_body(content = inline(shapes::OneOrMany<MessageRequest>), example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
     responses((status = 201, body = MessageAccepted),
@@ -57,11 +58,13 @@ pub async fn post(
     once.run(app, caller, &body.bytes, |ids| async move {
         let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
         let units = app.engine.units_named(&caller.by, named.collect()).await?;
-        let from = Sender { app, caller, units: &units, trace: &trace };
+        let channels = request.readable().flat_map(channels_of);
+        let unknown = unknown_channels(app, channels.collect()).await?;
+        let from = Sender { app, caller, units: &units, unknown: &unknown, trace: &trace };
         match request {
             OneOrMany::One(one) => {
                 let one = wanted(from, one, &ids, 0, "")?;
-                let mut made = complete(app, caller, vec![one]).await?;
+                let mut made = complete(from, vec![one]).await?;
                 post_one(app, caller, made.pop().ok_or_else(Problem::internal)??).await
             }
             OneOrMany::Many(many) => post_many(from, many, &ids).await,
@@ -70,7 +73,15 @@ pub async fn post(
     .await
 }
 
-async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
+fn channels_of(request: &MessageRequest) -> Vec<NamedChannel> {
+    NamedChannel::of(&request.content, "", &request.handling, "")
+}
+
+async fn post_one(
+    app: &App,
+    caller: &Principal,
+    (wanted, warnings): (NewMessage, Vec<FieldError>),
+) -> Answer {
     let id = wanted.id.clone();
     let Some(Ensured { id: work_id, outcome, .. }) =
         ensure(app, caller, vec![wanted]).await?.into_iter().next()
@@ -87,6 +98,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
         status: row.status.into(),
         send_at: instant(row.due_at)?,
         outcome: outcome.as_str().into(),
+        warnings,
     };
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&accepted)
@@ -102,18 +114,21 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<
         let item = item.map_err(Problem::from);
         match item.and_then(|one| wanted(from, one, ids, index, &format!("/{index}"))) {
             Ok(wanted) => {
-                outcomes.push(Ok((index, wanted.0.id.clone())));
+                outcomes.push(Ok((index, wanted.0.id.clone(), Vec::new())));
                 read.push(wanted);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
         }
     }
     let mut good = Vec::with_capacity(read.len());
-    let mut made = complete(app, caller, read).await?.into_iter();
+    let mut made = complete(from, read).await?.into_iter();
     for outcome in &mut outcomes {
-        let Ok((index, id)) = outcome else { continue };
+        let Ok((index, id, warnings)) = outcome else { continue };
         match made.next() {
-            Some(Ok(new)) => good.push(new),
+            Some(Ok((new, warned))) => {
+                good.push(new);
+                *warnings = warned;
+            }
             Some(Err(problem)) => {
                 *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
             }
@@ -123,13 +138,13 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<
     let mut ensured = ensure(app, caller, good).await?.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id)) => match ensured.next() {
+        Ok((index, id, warnings)) => match ensured.next() {
             Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
             }
             Some(Ensured { outcome, .. }) => {
-                BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome))
+                BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome)).warning(warnings)
             }
             None => BatchItem::rejected(index, Some(id), Problem::internal()),
         },
@@ -146,33 +161,28 @@ async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Resul
 
 /// Keeps the files of new messages and names them in each.
 async fn complete(
-    app: &App,
-    caller: &Principal,
+    Sender { app, caller, unknown, .. }: Sender<'_>,
     many: Vec<(NewMessage, Wanted)>,
-) -> Result<Vec<Result<NewMessage, Problem>>, Failure> {
-    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
-    let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(new, files): (NewMessage, Result<_, Problem>)| {
-        let files = files?;
+) -> Result<Vec<Result<(NewMessage, Vec<FieldError>), Problem>>, Failure> {
+    let with = |new: NewMessage, files| {
         let content = new.content.with(|content| content.attachments = files);
-        Ok(NewMessage { content, ..new })
-    });
-    Ok(made.collect())
+        NewMessage { content, ..new }
+    };
+    files::complete(app, caller, unknown, many, with).await
 }
 
 fn wanted(
-    Sender { app, caller, units, trace }: Sender<'_>,
+    from: Sender<'_>,
     request: MessageRequest,
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
 ) -> Result<(NewMessage, Wanted), Problem> {
     let MessageRequest { id, send_at, revive, content, handling } = request;
-    check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
-    let unit = unit_for(units, content.business_unit.clone(), pointer)?;
+    check_window(from.app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
+    let unit = unit_for(from.units, content.business_unit.clone(), pointer)?;
     let unnamed = NotificationId(Default::default());
-    let (content, wanted) =
-        with_content(app, caller, unit, trace, unnamed, content, handling.into(), "", index, pointer)?;
+    let (content, wanted) = with_content(from, unit, unnamed, content, handling, "", index, pointer)?;
     let id = id.unwrap_or_else(|| ids.at(index).to_string());
     Ok((NewMessage { id, send_at, revive, content }, wanted))
 }
@@ -241,18 +251,21 @@ pub async fn patch(
     let (row, content) = found(&app, &caller, &id).await?;
     let (unit, client) = (OwnUnit::stored(content.business_unit.clone()), content.client.clone());
     let stored = as_requested(shape(row, content)?)?;
-    let MessageRequest { send_at, content, handling, .. } = MessageChange::over(stored, &body.value)?;
+    let request = MessageChange::over(stored, &body.value)?;
+    let unknown = unknown_channels(&app, channels_of(&request)).await?;
+    let units = app.engine.units_named(&caller.by, Vec::new()).await?;
+    let from = Sender { app: &app, caller: &caller, units: &units, unknown: &unknown, trace: &trace };
+    let MessageRequest { send_at, content, handling, .. } = request;
     check_window(app.engine.clock.now(), send_at, "/sendAt")?;
     let unnamed = NotificationId(Default::default());
-    let (content, wanted) =
-        with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", 0, "")?;
+    let (content, wanted) = with_content(from, unit, unnamed, content, handling, "", 0, "")?;
     let content = content.with(|content| content.client = client);
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
-    let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;
-    let changed = changed.pop().ok_or_else(Problem::internal)??;
+    let mut changed = complete(from, vec![(changed, wanted)]).await?;
+    let (changed, warnings) = changed.pop().ok_or_else(Problem::internal)??;
     path::change(&app.engine, &caller.by, &changed).await?;
     let (row, content) = found(&app, &caller, &id).await?;
-    JsonResponse::ok(&shape(row, content)?)
+    JsonResponse::ok(&Message { warnings, ..shape(row, content)? })
 }
 
 /// A stored message in the shape in which it was asked for, without what cannot be changed.
@@ -340,5 +353,6 @@ fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
         template: content.template,
         locale: content.locale,
         business_unit: content.business_unit,
+        warnings: Vec::new(),
     })
 }

@@ -18,6 +18,7 @@ use punctual_model::{
 use punctual_store::{Conn, StoreError, channels, consumers, subscribers};
 
 use crate::{
+    Engine,
     config::later,
     delivery::Permits,
     references::{NO_SECRETS_DIR, SecretSource},
@@ -150,6 +151,22 @@ pub(crate) async fn reseal(
     }
 }
 
+impl Engine {
+    /// Those of these keys that no channel has. The definitions are read again where one seems unknown, because a channel may
+    /// have been made on another node a moment ago, and where they were not read lately: a node that only serves requests does not do
+    /// so by itself. Otherwise, which is usual, nothing is read.
+    #[boxed]
+    pub async fn unknown_channels(&self, keys: HashSet<&str>) -> Result<HashSet<String>, StoreError> {
+        let (now, unknown) = (self.clock.now(), self.channels.unknown(&keys));
+        if unknown.is_empty() && !self.channels.is_stale(now) {
+            return Ok(unknown);
+        }
+        let mut reader = self.store.read_for_people().await?;
+        self.channels.refresh(&mut reader.conn(), now).await?;
+        Ok(self.channels.unknown(&keys))
+    }
+}
+
 pub struct Channels {
     adapters: Registry<Arc<dyn Adapter>>,
     /// In the sandbox every channel is opened by this one instead of its own.
@@ -241,6 +258,19 @@ impl Channels {
     /// Whether files go along over the channel; `None` where there is no such channel to ask.
     pub fn carries_files(&self, key: &str) -> Option<bool> {
         self.lock().opened.get(key).map(|opened| opened.channel.carries_files())
+    }
+
+    /// Whether there is such a channel, by its definition.
+    #[boxed]
+    pub async fn is_defined(&self, conn: &mut Conn<'_>, key: &str) -> Result<bool, StoreError> {
+        Ok(self.built_in().contains(&key) || channels::get(conn, key).await?.is_some())
+    }
+
+    /// Those of these keys that no channel had at the last look at the table.
+    fn unknown(&self, keys: &HashSet<&str>) -> HashSet<String> {
+        let state = self.lock();
+        let is_known = |key: &str| state.opened.contains_key(key) || state.broken.contains_key(key);
+        keys.iter().filter(|key| !is_known(key)).map(|key| (*key).to_owned()).collect()
     }
 
     /// Why a configured channel cannot send.

@@ -30,6 +30,10 @@ pub struct BatchItem {
     /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<Problem>>,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 impl BatchItem {
@@ -39,12 +43,25 @@ impl BatchItem {
         id: impl Into<String>,
         status: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { index, outcome: outcome.into(), id: Some(id.into()), status: Some(status.into()), error: None }
+        Self {
+            index,
+            outcome: outcome.into(),
+            id: Some(id.into()),
+            status: Some(status.into()),
+            error: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same with what will not work yet.
+    #[must_use]
+    pub fn warning(self, warnings: Vec<FieldError>) -> Self {
+        Self { warnings, ..self }
     }
 
     pub fn rejected(index: usize, id: Option<String>, error: impl Into<Problem>) -> Self {
         let error = Some(Box::new(error.into()));
-        Self { index, outcome: Cow::Borrowed("rejected"), id, status: None, error }
+        Self { index, outcome: Cow::Borrowed("rejected"), id, status: None, error, warnings: Vec::new() }
     }
 }
 

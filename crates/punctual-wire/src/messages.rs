@@ -64,6 +64,10 @@ pub struct MessageAccepted {
     pub send_at: Timestamp,
     /// `created`, `updated`, `unchanged`, `reactivated`, `completed`, `inProgress` or `cancelled`.
     pub outcome: Cow<'static, str>,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 /// What is to be different about a message that is pending: any of its fields but `id` and `businessUnit`.
@@ -139,6 +143,10 @@ pub struct Message {
     /// The notifications that it became.
     pub notifications: Vec<String>,
     pub created_at: Timestamp,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 #[cfg(test)]

@@ -92,6 +92,10 @@ pub struct NotificationAccepted {
     /// `pending` when it is new; else the present state.
     #[schema(example = "pending")]
     pub status: Cow<'static, str>,
+    /// What was taken but will not work yet, such as a channel that does not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<FieldError>,
 }
 
 /// A notification as it is stored.

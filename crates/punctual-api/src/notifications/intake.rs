@@ -1,23 +1,24 @@
 //! Taking notifications in: one, or a batch with an outcome for each.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use axum::extract::State;
 use punctual_engine::{Accepted, Handed, OwnUnit, Units};
 use punctual_model::{
     Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource, TextField,
-    delivery_policy::Handling,
+    delivery_policy,
 };
 use punctual_templates::{compile_check, has_marks};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Problem,
     batch::{Item, OneOrMany},
     content::Content,
+    handling::Handling,
     notifications::{NotificationAccepted, NotificationRequest, SourceRequest},
 };
 use uuid::Uuid;
 
-use super::files::{self, Wanted};
+use super::files::{self, NamedChannel, Wanted};
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
@@ -31,7 +32,8 @@ use crate::{
 /// Send a notification, or an array of at most 1,000
 ///
 /// The answer comes after it is on disk, with its files. The same id with the same content again gives 200 and its present
-/// state; with other content 409. An array gives 200 with an outcome for each item.
+/// state; with other content 409. An array gives 200 with an outcome for each item. A channel that does not exist is a
+/// warning: the message is parked until it does.
 #[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"]), ("key" = ["send"])),
     request_body(content = inline(shapes::OneOrMany<NotificationRequest>), example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
     responses((status = 201, body = NotificationAccepted),
@@ -48,11 +50,16 @@ pub async fn post(
     once.run(app, caller, &body.bytes, |ids| async move {
         let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
         let units = app.engine.units_named(&caller.by, named.collect()).await?;
-        let from = Sender { app, caller, units: &units, trace: &trace };
+        let channels =
+            request.readable().flat_map(|NotificationRequest { kind, content, handling, .. }| {
+                NamedChannel::of(content, kind.as_deref().unwrap_or_default(), handling, "")
+            });
+        let unknown = unknown_channels(app, channels.collect()).await?;
+        let from = Sender { app, caller, units: &units, unknown: &unknown, trace: &trace };
         match request {
             OneOrMany::One(one) => {
                 let one = new(from, one, &ids, 0, "")?;
-                let mut made = with_files(app, caller, vec![one]).await?;
+                let mut made = with_files(from, vec![one]).await?;
                 post_one(app, made.pop().ok_or_else(Problem::internal)??).await
             }
             OneOrMany::Many(many) => post_many(from, many, &ids).await,
@@ -61,68 +68,65 @@ pub async fn post(
     .await
 }
 
-/// Keeps the files of new messages and names them in each; a message whose files are refused is refused.
-pub(crate) async fn with_files(
-    app: &App,
-    caller: &Principal,
+/// Keeps the files of new messages and names them in each.
+async fn with_files(
+    Sender { app, caller, unknown, .. }: Sender<'_>,
     many: Vec<(Handed, Wanted)>,
-) -> Result<Vec<Result<Handed, Problem>>, Failure> {
-    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
-    let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(new, files): (Handed, Result<_, Problem>)| {
-        let files = files?;
-        Ok(new.with(|new| new.attachments = files))
-    });
-    Ok(made.collect())
+) -> Result<Vec<Result<(Handed, Vec<FieldError>), Problem>>, Failure> {
+    let with = |new: Handed, files| new.with(|new| new.attachments = files);
+    files::complete(app, caller, unknown, many, with).await
 }
 
-async fn post_one(app: &App, new: Handed) -> Answer {
-    let id = new.id;
+async fn post_one(app: &App, (new, warnings): (Handed, Vec<FieldError>)) -> Answer {
+    let id = new.id.to_string();
     match app.engine.accept(vec![new]).await?.pop() {
-        Some(Accepted::Created) => JsonResponse::created(&NotificationAccepted {
-            id: id.to_string(),
-            status: Cow::Borrowed("pending"),
-        }),
-        Some(Accepted::Duplicate { status }) => {
-            JsonResponse::ok(&NotificationAccepted { id: id.to_string(), status: status.into() })
+        Some(Accepted::Created) => {
+            JsonResponse::created(&NotificationAccepted { id, status: Cow::Borrowed("pending"), warnings })
         }
-        Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
+        Some(Accepted::Duplicate { status }) => {
+            JsonResponse::ok(&NotificationAccepted { id, status: status.into(), warnings })
+        }
+        Some(Accepted::IdReused) => Err(Problem::id_reused(&id).into()),
         None => Err(Problem::internal().into()),
     }
 }
 
 async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: &Ids<'_>) -> Answer {
-    let Sender { app, caller, .. } = from;
     let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
         match item.and_then(|one| new(from, one, ids, index, &format!("/{index}"))) {
             Ok(one) => {
-                outcomes.push(Ok((index, one.0.id.to_string())));
+                outcomes.push(Ok((index, one.0.id.to_string(), Vec::new())));
                 read.push(one);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
         }
     }
     let mut good = Vec::with_capacity(read.len());
-    let mut made = with_files(app, caller, read).await?.into_iter();
+    let mut made = with_files(from, read).await?.into_iter();
     for outcome in &mut outcomes {
-        let Ok((index, id)) = outcome else { continue };
+        let Ok((index, id, warnings)) = outcome else { continue };
         match made.next() {
-            Some(Ok(new)) => good.push(new),
+            Some(Ok((new, warned))) => {
+                good.push(new);
+                *warnings = warned;
+            }
             Some(Err(problem)) => {
                 *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
             }
             None => {}
         }
     }
-    let accepted = if good.is_empty() { Vec::new() } else { app.engine.accept(good).await? };
+    let accepted = if good.is_empty() { Vec::new() } else { from.app.engine.accept(good).await? };
     let mut accepted = accepted.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id)) => match accepted.next() {
-            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending"),
-            Some(Accepted::Duplicate { status }) => BatchItem::accepted(index, "unchanged", id, status),
+        Ok((index, id, warnings)) => match accepted.next() {
+            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending").warning(warnings),
+            Some(Accepted::Duplicate { status }) => {
+                BatchItem::accepted(index, "unchanged", id, status).warning(warnings)
+            }
             Some(Accepted::IdReused) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
@@ -139,11 +143,22 @@ pub(crate) struct Sender<'r> {
     pub app: &'r App,
     pub caller: &'r Principal,
     pub units: &'r Units,
+    /// The channels that it names and that do not exist.
+    pub unknown: &'r HashSet<String>,
     pub trace: &'r TraceContext,
 }
 
+/// Those of these channels that do not exist.
+pub(crate) async fn unknown_channels(
+    app: &App,
+    named: Vec<NamedChannel>,
+) -> Result<HashSet<String>, Failure> {
+    let keys = named.iter().map(|one| one.key.as_str()).collect();
+    Ok(app.engine.unknown_channels(keys).await?)
+}
+
 fn new(
-    Sender { app, caller, units, trace }: Sender<'_>,
+    from: Sender<'_>,
     request: NotificationRequest,
     ids: &Ids<'_>,
     index: usize,
@@ -153,9 +168,8 @@ fn new(
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let kind = kind.unwrap_or_default();
-    let unit = unit_for(units, content.business_unit.clone(), pointer)?;
-    let (new, wanted) =
-        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, index, pointer)?;
+    let unit = unit_for(from.units, content.business_unit.clone(), pointer)?;
+    let (new, wanted) = with_content(from, unit, id, content, handling, &kind, index, pointer)?;
     let SourceRequest { instance, script } = source;
     let new = new.with(|new| {
         new.kind = kind;
@@ -167,10 +181,8 @@ fn new(
 /// What notifications and messages share: audience, channel, text and handling; and the files that they want to bring along.
 #[expect(clippy::too_many_arguments, reason = "each is another part of the request")]
 pub(crate) fn with_content(
-    app: &App,
-    caller: &Principal,
+    Sender { app, caller, trace, .. }: Sender<'_>,
     unit: OwnUnit,
-    trace: &TraceContext,
     id: NotificationId,
     content: Content,
     handling: Handling,
@@ -178,6 +190,7 @@ pub(crate) fn with_content(
     index: usize,
     pointer: &str,
 ) -> Result<(Handed, Wanted), Problem> {
+    let channels = NamedChannel::of(&content, kind, &handling, pointer);
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
     let used = channel.clone().unwrap_or_else(|| ChannelKey::for_targets(kind));
     check_addresses(app, &used, &content.targets, pointer)?;
@@ -195,14 +208,12 @@ pub(crate) fn with_content(
         Envelope { reply_to: content.reply_to, headers: content.headers, inline, ..Envelope::default() };
     trace.give(&mut new.envelope, index);
     new.client = caller.client();
-    handling.give(&mut new);
-    let by_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));
-    let first = (!by_list).then(|| used.to_string());
+    delivery_policy::Handling::from(handling).give(&mut new);
     let wanted = Wanted {
         files: content.attachments,
         business_unit: unit.as_deref().map(str::to_owned),
         pointer: pointer.to_owned(),
-        channels: first.into_iter().chain(new.failover.iter().map(ToString::to_string)).collect(),
+        channels,
     };
     wanted.check_channels(app)?;
     Ok((Handed::new(unit, new), wanted))

@@ -3,7 +3,7 @@
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, ChannelKey};
 use punctual_store::{
-    Lane, Tx, channels,
+    Lane, Tx,
     lists::{self, ListRow},
     notifications::{self, ListMove},
 };
@@ -81,8 +81,7 @@ impl Engine {
         seen.check(before.as_ref().map(|before| before.updated_at), &row.name)?;
         let written = lists::put(&mut tx.conn(), now, &by.reach(), &row).await?;
         CommandError::taken_unless(written, &row.name)?;
-        let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
-            || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
+        let channel_is_known = self.channels.is_defined(&mut tx.conn(), &row.channel).await?;
         by.audit(tx, now, AuditAction::Put, "list", &row.name, row.business_unit.as_deref()).await?;
         let from = before.map_or_else(|| UNROUTED.to_owned(), |before| before.channel);
         let moved_from = Some(from).filter(|from| *from != row.channel);

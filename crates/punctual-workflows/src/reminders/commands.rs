@@ -9,7 +9,7 @@ use punctual_model::{
     keys::{MAX_KEY_BYTES, part_bytes},
 };
 use punctual_store::{
-    Conn, Lane, StoreError, Tx, channels,
+    Conn, Lane, StoreError, Tx,
     reminders::settings::{self, SettingRow},
 };
 use punctual_wire::reminders::ReminderSettingRequest;
@@ -120,8 +120,7 @@ impl Draft {
         let channel = self.setting.definition.pointer("/delivery/channel").and_then(Value::as_str);
         let Some(channel) = channel else { return Ok(None) };
         let mut reader = engine.store.read().await?;
-        let known = engine.channels.built_in().contains(&channel)
-            || channels::get(&mut reader.conn(), channel).await?.is_some();
+        let known = engine.channels.is_defined(&mut reader.conn(), channel).await?;
         Ok((!known).then(|| channel.to_owned()))
     }
 

@@ -4,9 +4,7 @@ use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, commands::Units};
 use punctual_reports::{Author, Sources};
-use punctual_store::{
-    Conn, StoreError, Tx, business_units, channels, lists, report_subscriptions::SubscriptionRow,
-};
+use punctual_store::{Conn, StoreError, Tx, business_units, lists, report_subscriptions::SubscriptionRow};
 use punctual_wire::reports::ReportSubscriptionRequest;
 use serde_json::{Map, Value};
 
@@ -140,8 +138,7 @@ impl Draft {
         let mut reader = engine.store.read().await?;
         let mut missing = NotThereYet::default();
         if let Some(channel) = &self.subscription.channel {
-            let known = engine.channels.built_in().contains(&channel.as_str())
-                || channels::get(&mut reader.conn(), channel.as_str()).await?.is_some();
+            let known = engine.channels.is_defined(&mut reader.conn(), channel.as_str()).await?;
             missing.channel = (!known).then(|| channel.to_string());
         }
         if let Some(list) = &self.row.list_name {
