@@ -248,6 +248,7 @@ BatchItem = TypedDict(
         "index": "int",
         "outcome": "str",
         "status": NotRequired["Union[str, None]"],
+        "warnings": NotRequired["list[FieldError]"],
     },
 )
 
@@ -1177,6 +1178,7 @@ Message = TypedDict(
         "template": NotRequired["Union[str, None]"],
         "topic": NotRequired["Union[str, None]"],
         "typeData": NotRequired["Union[dict[str, Any], None]"],
+        "warnings": NotRequired["list[FieldError]"],
         "workId": "int",
     },
 )
@@ -1188,6 +1190,7 @@ MessageAccepted = TypedDict(
         "outcome": "str",
         "sendAt": "str",
         "status": "str",
+        "warnings": NotRequired["list[FieldError]"],
         "workId": "int",
     },
 )
@@ -1408,6 +1411,7 @@ NotificationAccepted = TypedDict(
     {
         "id": "str",
         "status": "str",
+        "warnings": NotRequired["list[FieldError]"],
     },
 )
 

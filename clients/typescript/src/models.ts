@@ -292,6 +292,8 @@ export interface BatchItem {
   outcome: string;
   /** Its present status, when it was not rejected. */
   status?: string | null;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
 }
 
 /** The outcomes of a batch, in the order of its items. */
@@ -1261,6 +1263,8 @@ export interface Message {
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
   typeData?: Record<string, unknown> | null;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
   workId: number;
 }
 
@@ -1273,6 +1277,8 @@ export interface MessageAccepted {
   sendAt: string;
   /** The status of its work row. */
   status: string;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
   workId: number;
 }
 
@@ -1396,7 +1402,7 @@ export interface NatsConsumerSettings {
   batch?: number | null;
   /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
   credentials?: string | StoredSecret | null;
-  /** Dead letters: where messages that are refused go, such as orders.refused; a stream keeps it. */
+  /** Dead letters: where messages that are refused go, such as orders-refused; another stream keeps it. */
   deadLetterSubject: string;
   /** Durable consumer: its name at the server; `punctual` by default. */
   durable?: string | null;
@@ -1542,6 +1548,8 @@ export interface NotificationAccepted {
   id: string;
   /** `pending` when it is new; else the present state. */
   status: string;
+  /** What was taken but will not work yet, such as a channel that does not exist. */
+  warnings?: FieldError[];
 }
 
 /** What a notification said, or will say. */
