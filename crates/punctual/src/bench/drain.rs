@@ -10,12 +10,12 @@ use std::{
 
 use anyhow::{Result, ensure};
 use jiff::SignedDuration;
-use punctual_engine::{Engine, Listeners};
+use punctual_engine::{Engine, EngineConfig, Listeners};
 use punctual_model::{Arrival, Clock};
 use punctual_store::{maintenance::HeldSnapshot, work};
 
 use super::{
-    Bench, Measured, Rig, deliver, http,
+    Bench, Measured, Rig, audit, config, deliver, http,
     ingest::{Keys, ensure_all, schedules},
 };
 
@@ -26,10 +26,22 @@ const FUTURE: usize = 1_000_000;
 const ROUNDS: usize = 9;
 
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
-    let mut table = Table::new(bench, "drain", Keys::Rising).await?;
+    measure_on(bench, "drain", jobs, config("bench"), 0).await
+}
+
+/// The same on an engine with this configuration, with so many entries in its audit that are not sealed yet.
+pub(super) async fn measure_on(
+    bench: &Bench,
+    test: &'static str,
+    jobs: usize,
+    config: EngineConfig,
+    entries: usize,
+) -> Result<Measured> {
+    let mut table = Table::of(bench, test, Keys::Rising, config).await?;
+    audit::write(bench, &table.rig, entries).await?;
     let took = table.drain(bench, jobs).await?;
     table.rig.remove().await?;
-    Ok(Measured::rate("drain", jobs, took))
+    Ok(Measured::rate(test, jobs, took))
 }
 
 /// The drain alone, beside rows of the future, and beside rows of the future among whose keys those of the due ones lie;
@@ -91,6 +103,10 @@ struct Table {
 
 impl Table {
     async fn new(bench: &Bench, name: &str, keys: Keys) -> Result<Self> {
+        Self::of(bench, name, keys, config("bench")).await
+    }
+
+    async fn of(bench: &Bench, name: &str, keys: Keys, config: EngineConfig) -> Result<Self> {
         let handled = Arc::new(AtomicUsize::new(0));
         let mut listeners = Listeners::default();
         let counter = handled.clone();
@@ -101,7 +117,8 @@ impl Table {
                 Ok(())
             }),
         )?;
-        Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0, is_held: false })
+        let rig = bench.rig_of(name, listeners, Vec::new(), config).await?;
+        Ok(Self { rig, keys, handled, used: 0, is_held: false })
     }
 
     async fn fill(&mut self, bench: &Bench, rows: usize) -> Result<()> {
