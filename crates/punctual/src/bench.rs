@@ -205,7 +205,9 @@ impl Bench {
             }
             None => (self.url.clone(), None),
         };
-        let database = FreshDatabase::create(&url, &format!("punctual_bench_{name}_{number}")).await?;
+        // The name of a database has no dashes, that of a measurement may.
+        let database = format!("punctual_bench_{}_{number}", name.replace('-', "_"));
+        let database = FreshDatabase::create(&url, &database).await?;
         let url = database.url.clone();
         let store = Store::open(StoreOptions::new(url.clone()), self.clock.now()).await?;
         let durability = serde_json::to_value(store.durability())?;
