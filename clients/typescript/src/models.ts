@@ -1410,7 +1410,7 @@ export interface NatsConsumerSettings {
   batch?: number | null;
   /** Credentials: what a `.creds` file has, such as `file:nats.creds`. */
   credentials?: string | StoredSecret | null;
-  /** Dead letters: where messages that are refused go, such as orders.refused; a stream keeps it. */
+  /** Dead letters: where messages that are refused go, such as orders-refused; another stream keeps it. */
   deadLetterSubject: string;
   /** Durable consumer: its name at the server; `punctual` by default. */
   durable?: string | null;

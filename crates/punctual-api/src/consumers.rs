@@ -28,7 +28,7 @@ use crate::{
 #[utoipa::path(put, path = "/api/v1/consumers/{key}", tag = "Consumers", security(("key" = ["admin"])),
     params(("key" = String, Path, example = "nats:orders")),
     request_body(content = ConsumerRequest, example = json!({"adapter": "nats", "settings": {
-        "url": "tls://nats.example.com", "stream": "ORDERS", "deadLetterSubject": "orders.refused"}, "active": false})),
+        "url": "tls://nats.example.com", "stream": "ORDERS", "deadLetterSubject": "orders-refused"}, "active": false})),
     responses((status = 200, body = Consumer)))]
 pub async fn put(
     State(app): State<Shared>,

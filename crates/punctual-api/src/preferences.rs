@@ -1,7 +1,6 @@
 //! `/api/v1/preferences` and `/api/v1/delivery-policy`: what people want, and the policy for everybody.
 
 use axum::extract::State;
-use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::delivery_policy::Preference as Wanted;
 use punctual_store::{
     StoreError,
@@ -106,8 +105,8 @@ pub async fn link(
     checked_person(&person)?;
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| async move {
-        let holder = Holder { address: person, topic: None };
-        JsonResponse::ok(&PreferenceLink { url: app.engine.preference_link(&holder) })
+        let url = app.engine.hand_out_preference_link(&caller.by, person).await?;
+        JsonResponse::ok(&PreferenceLink { url })
     })
     .await
 }

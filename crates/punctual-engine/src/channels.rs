@@ -80,22 +80,20 @@ impl Opened {
 }
 
 impl Engine {
-    /// Those of these channels that nobody has defined. What is open on this node is known; only others are looked up.
+    /// Those of these channels that nobody has defined. The definitions are read again, at once for all of them, where one seems
+    /// unknown, because it may have been made on another node a moment ago, and where they were not read lately: a node that
+    /// only serves requests does not do so by itself. Otherwise, which is usual, nothing is read.
     #[boxed]
     pub async fn unknown_channels(&self, keys: Vec<String>) -> Result<HashSet<String>, StoreError> {
         let is_here = |key: &str| self.channels.get(key).is_some() || self.channels.broken(key).is_some();
-        let keys: HashSet<String> = keys.into_iter().filter(|key| !is_here(key)).collect();
-        if keys.is_empty() {
-            return Ok(keys);
+        let unknown = |keys: Vec<String>| keys.into_iter().filter(|key| !is_here(key)).collect();
+        let now = self.clock.now();
+        if keys.iter().all(|key| is_here(key)) && !self.channels.is_stale(now) {
+            return Ok(HashSet::new());
         }
-        let mut unknown = HashSet::new();
-        let mut reader = self.store.read().await?;
-        for key in keys {
-            if !self.channels.is_known(&mut reader.conn(), &key).await? {
-                unknown.insert(key);
-            }
-        }
-        Ok(unknown)
+        let mut reader = self.store.read_for_people().await?;
+        self.channels.refresh(&mut reader.conn(), now).await?;
+        Ok(unknown(keys))
     }
 }
 

@@ -37,6 +37,8 @@ pub struct EngineConfig {
     pub keep_ids_for: Option<Duration>,
     /// How long entries of the audit are kept; for good, unless this is set.
     pub keep_audit_for: Option<Duration>,
+    /// Whether the sweep seals entries of the audit. Without it nothing is sealed: only measurements do without.
+    pub seals_audit: bool,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,
     /// Whether the daily purge runs: not in the sandbox, where a moved clock would empty the tables.
@@ -75,6 +77,7 @@ impl Default for EngineConfig {
             keep_surveys_for: None,
             keep_ids_for: None,
             keep_audit_for: None,
+            seals_audit: true,
             remember_for: DAY,
             purges: true,
             purge_batch: 500,

@@ -127,9 +127,9 @@ pub async fn withdraw(
             }
         })
         .collect();
-    entries.extend(shorter.into_iter().map(|id| audit::Entry {
+    entries.extend(shorter.iter().map(|row| audit::Entry {
         reason: Some(reason.into()),
-        ..audit::Entry::new(AuditAction::Change, "notification", id, None)
+        ..audit::Entry::new(AuditAction::Change, "notification", row.id, row.business_unit.as_deref())
     }));
     audit::append(&mut tx.conn(), now, &entries).await?;
     let waiting: Vec<i64> = touched.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();

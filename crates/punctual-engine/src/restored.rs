@@ -179,7 +179,27 @@ impl Engine {
             after = last;
         }
         done.owed = self.settle_owed(by, choice).await?;
+        if done.work + done.notifications + done.owed > 0 {
+            self.settled_by(by, choice, &done).await?;
+        }
         Ok(done)
+    }
+
+    /// What somebody decided about a restore, and why: beside the entries of the rows.
+    async fn settled_by(&self, by: &Actor, choice: AfterRestore, done: &Held) -> Result<(), CommandError> {
+        let action = match choice {
+            AfterRestore::Release => AuditAction::Release,
+            AfterRestore::Discard => AuditAction::Discard,
+        };
+        let rows =
+            serde_json::json!({ "work": done.work, "notifications": done.notifications, "owed": done.owed });
+        let entry = audit::Entry {
+            data: Some(rows.to_string()),
+            ..audit::Entry::new(action, "restore", "last", None)
+        };
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        by.audit_entry(&mut tx, self.clock.now(), entry).await?;
+        Ok(tx.commit().await?)
     }
 
     /// What workflows were not called for: they are called now, or never.

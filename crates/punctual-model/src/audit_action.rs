@@ -89,8 +89,10 @@ audit_actions! {
     Purge "purge" "What was past its time was removed",
     PurgeConfirmed "purge-confirmed" "What was past its time was removed, although it was much",
     Erase "erase" "Personal data was erased from entries of the audit",
+    Export "export" "What is stored about a person was exported",
     ErasePerson "erase-person" "What was stored about a person was erased",
-    // The suppression list.
+    // Preferences and the suppression list.
+    Link "link" "A link to somebody's preferences was made",
     Suppress "suppress" "The address gets no messages",
     Unsuppress "unsuppress" "The address gets messages again",
     // The sandbox.

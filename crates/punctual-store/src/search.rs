@@ -1,8 +1,10 @@
 //! Search for people: what is named exactly is found by its index, whatever there is; what is only contained in a text is looked
 //! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. For a caller
-//! who is limited to business units a window is of their rows among the newest of the installation (an index by unit would cost every
-//! row that is written). Whether theirs lie further back is not known without a walk over all, and would say how much others have; so
-//! nobody asks for [`sizes`] for them, and the answer always says that only the newest were searched.
+//! who is limited to business units a window is of their rows among the newest of the installation. An index by unit would find the
+//! unit's own newest, and would cost every message of a unit that is written: with 60,000 rows it made an insert
+//! 1.3 µs dearer on SQLite (of 26) and 4 µs on PostgreSQL (of 19), which intake would feel. Whether theirs lie further back is not known without a
+//! walk over all, and would say how much others have; so nobody asks for [`sizes`] for them, and the answer always says that only the
+//! newest were searched.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;

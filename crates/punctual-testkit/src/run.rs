@@ -46,6 +46,7 @@ pub fn run_of<F: Future<Output = ()>>(
         bed.finish().await;
         if crate_name != WITHOUT_ENGINE {
             bed.is_logged().await;
+            bed.is_audited().await;
         }
     });
 }

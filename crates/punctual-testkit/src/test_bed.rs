@@ -1,5 +1,6 @@
 //! The bed of a test: one store and one engine on a database of their own, and short words for what tests do.
 
+mod audited;
 mod builder;
 mod database;
 mod look;
@@ -245,6 +246,17 @@ impl TestBed {
                 "these wait for a person and were not logged: {}",
                 unlogged.join(", ")
             );
+        }
+    }
+
+    /// The end of a test of the engine: every row that was stopped or ended other than by its routine has its entry in the audit.
+    ///
+    /// # Panics
+    /// When one has none.
+    pub(crate) async fn is_audited(&self) {
+        if !self.changes_rows_itself.load(Ordering::Relaxed) {
+            let missing = self.unaudited().await;
+            assert!(missing.is_empty(), "these are not in the audit: {}", missing.join("; "));
         }
     }
 }

@@ -4,13 +4,13 @@ use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
 use punctual_engine::{
     Actor, Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Titles, Workflow,
-    titles::line,
+    ensure_in, titles::line,
 };
 use punctual_model::{
-    Arrival, Cause, Decided, Decision, InputHash, KeyError, KeyParts, NewWork, Reach, ReasonCode, Trigger,
-    WorkKey, WorkStatus,
+    Arrival, AuditAction, Cause, Decided, Decision, InputHash, KeyError, KeyParts, NewWork, Reach,
+    ReasonCode, Trigger, WorkKey, WorkStatus,
 };
-use punctual_store::{Conn, StoreError, work::WorkRow};
+use punctual_store::{Conn, Lane, StoreError, work::WorkRow};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -104,14 +104,20 @@ pub async fn reschedule(
     if row.on_hold || !row.is(&[WorkStatus::Pending]) {
         return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status }));
     }
-    // What ended since it was read is left as it is.
-    let ensured = engine.ensure(&[moved], Cause::Request { revive: false }).await?.into_iter().next();
-    match ensured {
-        Some(one) if !matches!(one.outcome, EnsureOutcome::Updated | EnsureOutcome::Unchanged) => {
-            Err(refused(one.outcome.as_str().to_owned()))
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let ensured = ensure_in(&mut tx, now, &[moved], Cause::Request { revive: false }).await?;
+    match ensured.first().map(|one| &one.outcome) {
+        Some(EnsureOutcome::Updated) => {
+            let (id, unit) = (row.id.to_string(), row.business_unit.as_deref());
+            by.audit(&mut tx, now, AuditAction::Change, "work", &id, unit).await?;
         }
-        ensured => Ok(ensured),
+        Some(EnsureOutcome::Unchanged) | None => {}
+        // What ended since it was read is left as it is.
+        Some(other) => return Err(refused(other.as_str().to_owned())),
     }
+    tx.commit().await?;
+    Ok(ensured.into_iter().next())
 }
 
 /// The workflow of schedules. It needs nothing but the row.

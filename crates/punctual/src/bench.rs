@@ -4,6 +4,7 @@
 //! comparison harness, so that Punctual is in one table with other queues.
 
 mod arrays;
+mod audit;
 mod backup;
 mod busy;
 mod crowd;
@@ -64,6 +65,8 @@ enum What {
     Drain,
     /// Due messages decided, queued, sent over the memory channel and settled.
     Deliver,
+    /// A drain and deliveries with as many entries of the audit as rows: while they wait, and while they are sealed.
+    Audit,
     /// Schedules at random instants over 20 s: how late their handlers start.
     Punctuality,
     /// The drain of 20,000 due rows, alone and with 1,000,000 future rows in the table.
@@ -120,6 +123,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Ingest => ingest::measure(&bench, jobs(100_000)).await?,
         What::Drain => vec![drain::measure(&bench, jobs(100_000)).await?],
         What::Deliver => vec![deliver::measure(&bench, jobs(100_000)).await?],
+        What::Audit => audit::measure(&bench, jobs(100_000)).await?,
         What::Punctuality => vec![punctuality::measure(&bench, jobs(2_000)).await?],
         What::Backlog => drain::measure_backlog(&bench, jobs(20_000)).await?,
         What::Snapshot => drain::measure_snapshot(&bench, jobs(600_000)).await?,
@@ -154,7 +158,9 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         (What::Ingest | What::Backlog, [alone, beside @ ..]) => {
             beside.iter().for_each(|one| compared(one, alone))
         }
-        (What::Snapshot, pairs) => pairs.chunks_exact(2).for_each(|pair| compared(&pair[1], &pair[0])),
+        (What::Snapshot | What::Audit, pairs) => {
+            pairs.chunks_exact(2).for_each(|pair| compared(&pair[1], &pair[0]))
+        }
         _ => {}
     }
     Ok(())
@@ -219,7 +225,9 @@ impl Bench {
             }
             None => (self.url.clone(), None),
         };
-        let database = FreshDatabase::create(&url, &format!("punctual_bench_{name}_{number}")).await?;
+        // The name of a database has no dashes, that of a measurement may.
+        let database = format!("punctual_bench_{}_{number}", name.replace('-', "_"));
+        let database = FreshDatabase::create(&url, &database).await?;
         let url = database.url.clone();
         let store = Store::open(StoreOptions::new(url.clone()), self.clock.now()).await?;
         let durability = serde_json::to_value(store.durability())?;

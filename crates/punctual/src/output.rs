@@ -13,6 +13,10 @@ pub fn start_logging(format: LogFormat) {
     if let Ok(quiet) = "lapin=error".parse() {
         filter = filter.add_directive(quiet);
     }
+    // That of NATS names every connection without saying whose it is; consumers and channels say it themselves.
+    if let Ok(quiet) = "async_nats=warn".parse() {
+        filter = filter.add_directive(quiet);
+    }
     // Colours are for people at a terminal; in a file or a collector they are noise.
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -84,7 +84,7 @@ pub async fn campaign(
     let survey = with_rows(app, caller, &id).await?;
     let (trigger_id, items) = CampaignRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };
+        let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id, by: &caller.by };
         JsonResponse::ok(&take(app, caller, &asked, &trace, items).await?)
     })
     .await

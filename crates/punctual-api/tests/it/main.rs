@@ -1,5 +1,6 @@
 //! The API as its clients see it: every test goes through the router, on SQLite and on PostgreSQL.
 
+mod acts;
 mod arrivals;
 mod attachments;
 mod attention;
@@ -80,6 +81,7 @@ mod surveys;
 mod taken_names;
 mod traces;
 mod units;
+mod unknown_channels;
 mod unknown_units;
 mod users;
 mod viewer;

@@ -1,5 +1,5 @@
 //! Thousands of slow clients: heads and bodies that do not end, connections that say nothing. Probes get through, and
-//! what is due is delivered as fast as without them. On SQLite, in one process, so that the clients' cost counts as well.
+//! what is due is delivered as fast as without them. In one process, so that the clients' cost counts as well.
 
 use std::{
     net::SocketAddr,
@@ -7,7 +7,7 @@ use std::{
 };
 
 use punctual_api::{Limits, serve_within};
-use punctual_testkit::{Database, TestBed, TestBedBuilder, rig, scale};
+use punctual_testkit::{Database, TestBed, on_both, rig, scale};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -16,6 +16,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{ADMIN, Client};
+
+on_both! {
+    rig_flood_slow_clients_delay_no_probe_and_no_due_row;
+}
 
 /// Addresses that the clients come from.
 const ADDRESSES: usize = 4;
@@ -28,53 +32,52 @@ const LONGEST_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 /// Turns without and with slow clients, so that what else the machine does falls on both.
 const TURNS: usize = 3;
 
-#[test]
-fn rig_flood_slow_clients_delay_no_probe_and_no_due_row() {
+async fn rig_flood_slow_clients_delay_no_probe_and_no_due_row(bed: TestBed) {
     let (clients, rows) = (scale(120, 3_000), scale(500, 10_000));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let bed = TestBedBuilder::new(Database::Sqlite).open().await;
-        let client = Client::new(&bed).await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
-        tokio::spawn(serve_within(Limits::default(), listener, client.router.clone(), stop.clone()));
+    let client = Client::new(&bed).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(serve_within(Limits::default(), listener, client.router.clone(), stop.clone()));
 
-        deliver(&bed, &client, "warm", rows).await;
-        let (mut without, mut with) = (Duration::ZERO, Duration::ZERO);
-        let (mut alone, mut beside) = (Duration::ZERO, Duration::ZERO);
-        for turn in 0..TURNS {
-            without += deliver(&bed, &client, &format!("without-{turn}"), rows).await;
-            let flood = flood(address, clients).await;
-            alone = alone.max(slowest_probe(address).await);
-            let probing = tokio::spawn(slowest_probe(address));
-            with += deliver(&bed, &client, &format!("with-{turn}"), rows).await;
-            beside = beside.max(probing.await.unwrap());
-            flood.abort();
-            let _ = flood.await;
-        }
-        stop.cancel();
+    deliver(&bed, &client, "warm", rows).await;
+    let (mut without, mut with) = (Duration::ZERO, Duration::ZERO);
+    let (mut alone, mut beside) = (Duration::ZERO, Duration::ZERO);
+    for turn in 0..TURNS {
+        without += deliver(&bed, &client, &format!("without-{turn}"), rows).await;
+        let flood = flood(address, clients).await;
+        alone = alone.max(slowest_probe(address).await);
+        let probing = tokio::spawn(slowest_probe(address));
+        with += deliver(&bed, &client, &format!("with-{turn}"), rows).await;
+        beside = beside.max(probing.await.unwrap());
+        flood.abort();
+        let _ = flood.await;
+    }
+    stop.cancel();
 
-        let rate = |time: Duration| (TURNS * rows) as f64 / time.as_secs_f64();
-        let (normal, during) = (rate(without), rate(with));
-        let millis = |time: Duration| time.as_secs_f64() * 1_000.0;
-        let measured = json!({
-            "slowClients": clients,
-            "rows": TURNS * rows,
-            "rowsPerSecondWithout": normal.round(),
-            "rowsPerSecondWith": during.round(),
-            "percent": (100.0 * during / normal).round(),
-            "healthzMs": millis(alone).round(),
-            "healthzBesideRowsMs": millis(beside).round(),
-        });
-        rig::measured("slow-clients", "sqlite", &measured);
-        let is_full = scale(0, 1) == 1;
-        let longest = if is_full { LONGEST } else { LONGEST_BESIDE_OTHERS };
-        assert!(alone < longest && beside < longest, "{alone:?}, {beside:?}");
-        if is_full {
-            assert!(during >= SHARE * normal, "{during} of {normal}");
-        }
+    let rate = |time: Duration| (TURNS * rows) as f64 / time.as_secs_f64();
+    let (normal, during) = (rate(without), rate(with));
+    let millis = |time: Duration| time.as_secs_f64() * 1_000.0;
+    let measured = json!({
+        "slowClients": clients,
+        "rows": TURNS * rows,
+        "rowsPerSecondWithout": normal.round(),
+        "rowsPerSecondWith": during.round(),
+        "percent": (100.0 * during / normal).round(),
+        "healthzMs": millis(alone).round(),
+        "healthzBesideRowsMs": millis(beside).round(),
     });
+    let database = match bed.database() {
+        Database::Sqlite => "sqlite",
+        Database::Postgres => "postgres",
+    };
+    rig::measured("slow-clients", database, &measured);
+    let is_full = scale(0, 1) == 1;
+    let longest = if is_full { LONGEST } else { LONGEST_BESIDE_OTHERS };
+    assert!(alone < longest && beside < longest, "{alone:?}, {beside:?}");
+    if is_full {
+        assert!(during >= SHARE * normal, "{during} of {normal}");
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long it takes is what is measured")]

@@ -23,6 +23,7 @@ on_both! {
     t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was;
     t11_a_calendar_that_another_unit_imported_is_as_new_as_any;
     t11_an_event_that_another_unit_asked_about_is_as_new_as_any;
+    t11_a_survey_that_moved_leaves_its_links_where_they_were;
 }
 
 /// A caller without a limit, and the holder of a key of `nz`.
@@ -367,4 +368,38 @@ async fn t11_an_event_that_another_unit_asked_about_is_as_new_as_any(bed: TestBe
         caller.post(&format!("/api/v1/surveys/{survey}/campaigns"), body).await.expect(200)["skipped"].clone()
     };
     assert_eq!((sends(of_nz, &nz).await, sends(of_de, &de).await), (json!(1), json!(1)));
+}
+
+/// What was asked while the survey was another unit's stays that unit's, whatever its recipe.
+async fn t11_a_survey_that_moved_leaves_its_links_where_they_were(bed: TestBed) {
+    bed.leaves_open("surveys are to be answered");
+    let (client, nz) = two_units(&bed).await;
+    let de = client.new_key(&["author", "operate", "ingest", "read"], Some(&["de"])).await;
+    for recipe in [json!(["templateId", "candidate.wip"]), json!(["recipient.address", "candidate.wip"])] {
+        let mut schema = csi_gr();
+        schema["triggers"][0]["dedupRecipe"] = recipe;
+        let survey = published(&de, schema.clone()).await;
+        let path = format!("/api/v1/surveys/{survey}");
+        let moved = async |unit: &str| {
+            let body = json!({ "name": "S", "businessUnit": unit, "schema": schema });
+            client.put(&path, body).await.expect(200);
+            client.post(&format!("{path}/publish"), json!({})).await.expect(200);
+        };
+        let told = async |caller: &Client, wip: &str| {
+            let body = json!({ "triggerId": "csi-gr-trigger", "items": [visit(wip)] });
+            let told = caller.post(&format!("{path}/campaigns"), body).await.expect(200);
+            let one = &told["items"][0]["instances"][0];
+            (one["outcome"].as_str().unwrap().to_owned(), one["publicId"].as_str().unwrap().to_owned())
+        };
+        let skipped = |link: &str| ("Skipped".to_owned(), link.to_owned());
+        let (_, of_de) = told(&de, "1").await;
+        moved("nz").await;
+        let (outcome, of_nz) = told(&nz, "1").await;
+        assert_eq!((outcome.as_str(), of_nz != of_de), ("Created", true), "the link of another unit");
+        assert_eq!(told(&nz, "1").await, skipped(&of_nz), "its own is known from then on");
+        assert_eq!(told(&nz, "2").await.0, "Created");
+        moved("de").await;
+        assert_eq!(told(&de, "1").await, skipped(&of_de));
+        assert_eq!(told(&de, "2").await.0, "Created");
+    }
 }

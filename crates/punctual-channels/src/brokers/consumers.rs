@@ -21,7 +21,7 @@ pub(crate) static NATS: AboutAdapter = AboutAdapter {
     title: "NATS JetStream",
     purpose: "takes events from a stream",
     types: &["nats"],
-    example: r#"{"url":"tls://nats.example.com","stream":"ORDERS","deadLetterSubject":"orders.refused"}"#,
+    example: r#"{"url":"tls://nats.example.com","stream":"ORDERS","deadLetterSubject":"orders-refused"}"#,
     settings: &[
         Setting::url("url", "URL", "the server, such as tls://nats.example.com").required(),
         Setting::text("stream", "Stream", "the stream with the events, such as ORDERS").required(),
@@ -34,7 +34,7 @@ pub(crate) static NATS: AboutAdapter = AboutAdapter {
         Setting::text(
             "deadLetterSubject",
             "Dead letters",
-            "where messages that are refused go, such as orders.refused; a stream keeps it",
+            "where messages that are refused go, such as orders-refused; another stream keeps it",
         )
         .required(),
         BATCH,

@@ -40,11 +40,15 @@ pub fn routes() -> Router<Shared> {
         .route("/work/act", post(act))
 }
 
+/// What is said about a message that was taken for a channel that does not exist.
+pub const CHANNEL_UNKNOWN: &str = "channel-unknown";
+
 #[derive(Template)]
 #[template(path = "work_row.html")]
 struct WorkRowPage {
     frame: Frame,
     done: Option<String>,
+    channel_is_unknown: bool,
     title: String,
     row: WorkRow,
     pill: Pill,
@@ -153,10 +157,12 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     };
     let may_act = visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref());
     let due = instant(row.due_at);
+    let query = Fields::of_query(&uri);
     page(&WorkRowPage {
         frame: visit.frame(&app, &title, "/work").await?,
         title,
-        done: done(&Fields::of_query(&uri)),
+        done: done(&query),
+        channel_is_unknown: query.text("done") == CHANNEL_UNKNOWN,
         pill: words::work(&row.status, row.on_hold),
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),

@@ -11,6 +11,7 @@ use crate::{
 on_both! {
     a_message_is_written_by_hand_and_sent;
     a_message_is_sent_at_its_time_to_addresses;
+    a_message_for_a_channel_that_does_not_exist_is_taken_with_a_warning;
     what_is_wrong_with_a_message_stands_at_its_field;
     a_schedule_is_planned_by_hand_and_moved_by_its_key;
     who_may_not_write_sees_no_form;
@@ -56,6 +57,17 @@ async fn a_message_is_sent_at_its_time_to_addresses(bed: TestBed) {
     assert!(bed.sent().is_empty());
     bed.run_to("2026-05-20T09:01:00Z").await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
+}
+
+async fn a_message_for_a_channel_that_does_not_exist_is_taken_with_a_warning(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    let other = [("/to", "targets"), ("/targets", "+4915112345678"), ("/channel", "sms:nowhere")];
+    let reply = client.act("/outbox/save", &with(&MESSAGE, &other)).await;
+    let place = reply.headers["location"].to_str().unwrap().to_owned();
+    let page = client.page(&place).await;
+    assert!(page.contains("There is no such channel yet: the message is parked until it is made."), "{page}");
+    bed.run_for(1).await;
+    assert_eq!(bed.notifications().await[0].reason_code.as_deref(), Some("no-channel"));
 }
 
 async fn what_is_wrong_with_a_message_stands_at_its_field(bed: TestBed) {

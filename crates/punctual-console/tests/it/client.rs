@@ -19,6 +19,8 @@ use punctual_testkit::TestBed;
 use punctual_wire::keys::Scope;
 use punctual_workflows::reports::with_built_ins;
 
+use crate::acts;
+
 /// The key for everything, as an operator would give it.
 pub const ADMIN: &str = "an-operator-s-own-key";
 
@@ -151,6 +153,7 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::from(body)).unwrap();
+        let last = if method == Method::POST { acts::before(&self.bed).await } else { None };
         let answer = tower::ServiceExt::oneshot(self.router.clone(), request).await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         // The zone is no part of who somebody is.
@@ -160,7 +163,11 @@ impl Client {
             self.set_cookie(Some(pair).filter(|pair| !pair.ends_with('=')));
         }
         let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }
+        let reply = Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() };
+        if method == Method::POST {
+            acts::check(&self.bed, path, last, &reply).await;
+        }
+        reply
     }
 }
 

@@ -1,6 +1,7 @@
 //! The console as people meet it: through the router on both databases, and in a real Chromium.
 
 mod act;
+mod acts;
 mod audit;
 mod browser;
 mod by_hand;

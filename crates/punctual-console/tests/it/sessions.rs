@@ -44,6 +44,8 @@ async fn a_key_signs_in_and_sign_out_ends_the_session_on_the_server(bed: TestBed
     client.set_cookie(second.clone());
     client.act("/sign-out", &[]).await.leads_to("/sign-in");
     assert_eq!(client.cookie(), None);
+    let signed_out = bed.audit("key", &keys[0].id).await;
+    assert_eq!(signed_out.last().map(String::as_str), Some("sign-out"), "{signed_out:?}");
     client.set_cookie(second);
     client.get("/").await.leads_to("/sign-in");
 }

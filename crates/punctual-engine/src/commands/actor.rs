@@ -18,12 +18,13 @@ pub struct Actor {
     /// The business units they are limited to.
     pub units: Option<Vec<String>>,
     reason: Option<String>,
+    is_by_hand: bool,
 }
 
 impl Actor {
     /// Somebody without a limit, by the name that the audit gets.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), units: None, reason: None }
+        Self { name: name.into(), units: None, reason: None, is_by_hand: false }
     }
 
     /// The holder of a key; a session has the rights of its key and is the same in the audit.
@@ -44,6 +45,17 @@ impl Actor {
     /// Whoever holds the link to their own preferences.
     pub fn recipient() -> Self {
         Self::named("recipient")
+    }
+
+    /// The same, at the console: what a program does as a matter of routine, and the rows themselves prove, is an act when a
+    /// person does it by hand.
+    #[must_use]
+    pub fn by_hand(self) -> Self {
+        Self { is_by_hand: true, ..self }
+    }
+
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.is_by_hand
     }
 
     /// The same, with the reason they gave for what they are about to do; an empty one is none.

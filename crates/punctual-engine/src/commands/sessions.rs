@@ -56,7 +56,7 @@ impl SignedIn {
             let name = row.user_name.filter(|name| !name.is_empty());
             return Some(Self {
                 owner: Owner::User(id),
-                by: Actor::person(&email, units(row.user_units)),
+                by: Actor::person(&email, units(row.user_units)).by_hand(),
                 shown: name.unwrap_or_else(|| email.clone()),
                 name: email,
                 scopes: role.scopes().to_vec(),
@@ -68,7 +68,7 @@ impl SignedIn {
         let name = row.key_name?;
         Some(Self {
             owner: Owner::Key(row.key_id?),
-            by: Actor::key(&name, units(row.key_units)),
+            by: Actor::key(&name, units(row.key_units)).by_hand(),
             shown: name.clone(),
             name,
             scopes: Scope::read_all(&row.key_scopes.unwrap_or_default()),

@@ -7,7 +7,7 @@ use punctual_model::{ReasonCode, WorkKey};
 use punctual_store::{
     StoreError, Tx,
     delivery_policy::digests::{self, DigestItem, DigestOf},
-    notifications::{self, Rewritten, Withdrawn},
+    notifications::{self, NotificationRow, Rewritten, Withdrawn},
     work,
 };
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub fn compose(local_date: &str, items: &[DigestItem]) -> DigestText {
 }
 
 /// Takes what these work rows queued out of digests: those that are still to be made, and those that are queued. One in which
-/// nothing is left is withdrawn. Returns what was withdrawn, and the ids of those that say less now.
+/// nothing is left is withdrawn. Returns what was withdrawn, and those that say less now.
 ///
 /// The row of a digest is locked first, as its decision does: so either the decision sees what is left, or its message is
 /// found here. One that is being sent has left.
@@ -52,7 +52,7 @@ pub(crate) async fn leave_out(
     now: Timestamp,
     reason: ReasonCode,
     work_keys: Vec<String>,
-) -> Result<(Vec<Withdrawn>, Vec<String>), StoreError> {
+) -> Result<(Vec<Withdrawn>, Vec<NotificationRow>), StoreError> {
     let of = digests::drop_of_work(&mut tx.conn(), work_keys).await?;
     if of.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -93,5 +93,5 @@ pub(crate) async fn leave_out(
         })
         .collect();
     notifications::rewrite(&mut tx.conn(), &rewritten).await?;
-    Ok((withdrawn, waiting.into_iter().map(|row| row.id.to_string()).collect()))
+    Ok((withdrawn, waiting))
 }

@@ -4,10 +4,13 @@
 //! that follows from the master key, so that a link cannot be made without it and opens nothing else.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use punctual_boxed::boxed;
+use punctual_model::AuditAction;
+use punctual_store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::PolicyCache;
-use crate::{Engine, vault::Vault};
+use crate::{Actor, Engine, vault::Vault};
 
 /// What the signing key is for: keys for other things would follow from other words.
 const PURPOSE: &str = "punctual preference links 1";
@@ -35,6 +38,13 @@ impl Engine {
     /// The page of whoever is behind an address.
     pub fn preference_link(&self, holder: &Holder) -> String {
         format!("{}/p/{}", self.public_address(), sign(&self.vault, holder))
+    }
+
+    /// The same for somebody who asks for it: whoever has the link may change what this person wants.
+    #[boxed]
+    pub async fn hand_out_preference_link(&self, by: &Actor, person: String) -> Result<String, StoreError> {
+        self.record_act(by, AuditAction::Link, "preference", &person, None).await?;
+        Ok(self.preference_link(&Holder { address: person, topic: None }))
     }
 
     /// What links to this server begin with.

@@ -51,7 +51,16 @@ pub async fn ensure_requested_in(
     let (revive, plain): (Vec<Requested>, Vec<Requested>) = rows.into_iter().partition(|row| row.revive);
     let works = |rows: Vec<Requested>| rows.into_iter().map(|row| row.work).collect::<Vec<_>>();
     let (revive, plain) = (works(revive), works(plain));
-    let mut kept = ensure_in(tx, now, &plain, Cause::Request { revive: false }).await?.into_iter();
+    let kept = ensure_in(tx, now, &plain, Cause::Request { revive: false }).await?;
+    for (one, row) in kept.iter().zip(&plain).filter(|_| by.is_by_hand()) {
+        let action = match one.outcome {
+            EnsureOutcome::Created | EnsureOutcome::Reactivated => AuditAction::Create,
+            EnsureOutcome::Updated => AuditAction::Change,
+            _ => continue,
+        };
+        by.audit(tx, now, action, "work", &one.id.to_string(), row.business_unit.as_deref()).await?;
+    }
+    let mut kept = kept.into_iter();
     let back = ensure_in(tx, now, &revive, Cause::Request { revive: true }).await?;
     for (one, row) in back.iter().zip(&revive).filter(|(one, _)| one.outcome == EnsureOutcome::Revived) {
         let entry = audit::Entry {

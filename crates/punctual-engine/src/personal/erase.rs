@@ -343,7 +343,7 @@ impl Engine {
 }
 
 /// The unit of an erasure that was limited to one.
-fn only_unit(by: &Actor) -> Option<&str> {
+pub(super) fn only_unit(by: &Actor) -> Option<&str> {
     match by.units.as_deref() {
         Some([only]) => Some(only),
         _ => None,

@@ -1,11 +1,11 @@
 //! What is stored about a person, as one document: what somebody gets who asks for it.
 
 use punctual_boxed::boxed;
-use punctual_model::{AttemptOutcome, Reach};
-use punctual_store::{attempts, notifications, personal as store, receipts};
+use punctual_model::{AttemptOutcome, AuditAction, Reach};
+use punctual_store::{Lane, attempts, audit, notifications, personal as store, receipts};
 use serde_json::{Map, Value, json};
 
-use super::{Findings, Person, moment};
+use super::{Findings, Person, certificate::subject_hash, erase::only_unit, moment};
 use crate::{Actor, CommandError, Engine};
 
 /// Rows of each kind in one document. Who has more is found again with the part that is missing said.
@@ -95,7 +95,28 @@ impl Engine {
         if let Some(user) = &found.user {
             document.data.insert("user".to_owned(), json!({ "email": user.email, "name": user.name }));
         }
+        self.exported(by, person, &document).await?;
         Ok(document)
+    }
+
+    /// Writes down who got what is stored about somebody. It says so of them with a salted hash, as a certificate of erasure does:
+    /// whoever knows the address can check, and nothing is left to erase.
+    async fn exported(
+        &self,
+        by: &Actor,
+        person: &Person,
+        document: &PersonalData,
+    ) -> Result<(), CommandError> {
+        let now = self.clock.now();
+        let id = self.random.ordered_uuid(now).to_string();
+        let kinds: Vec<&String> = document.data.keys().collect();
+        let entry = audit::Entry {
+            data: Some(json!({ "subject": subject_hash(&id, person), "kinds": kinds }).to_string()),
+            ..audit::Entry::new(AuditAction::Export, "personal-data", &id, only_unit(by))
+        };
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        by.audit_entry(&mut tx, now, entry).await?;
+        Ok(tx.commit().await?)
     }
 
     /// Texts beside messages: inboxes, digests, events, what providers reported, and the audit.

@@ -129,7 +129,7 @@ async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
     assert_eq!(bed.run_for(599).await.done.due.claimed, 0);
     bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!(bed.run_for(600).await.done.due.claimed, 0);
-    assert_eq!(bed.audit("work", &id.to_string()).await, ["cancel"]);
+    assert_eq!(bed.audit("work", &id.to_string()).await, ["change", "cancel"]);
     assert!(
         schedules::reschedule(&bed.engine, &Actor::named("test"), id + 1000, bed.now())
             .await

@@ -72,12 +72,15 @@ impl Recipe {
         dedup_hash(&self.pairs(candidate).collect::<Vec<_>>())
     }
 
-    /// The hash of an event for a survey of a business unit, where it differs from that of the recipe alone: a recipe without the
-    /// survey takes events of other surveys for its own, and those of another unit are none of its business.
-    pub fn hash_within(&self, unit: Option<&str>, candidate: &Candidate<'_>) -> Option<[u8; 32]> {
-        let unit = unit.filter(|_| !self.0.iter().any(|path| path == SURVEY))?;
+    /// The hash of an event for a survey of this business unit alone.
+    pub fn hash_within(&self, unit: &str, candidate: &Candidate<'_>) -> [u8; 32] {
         let own = std::iter::once(("businessUnit", Cow::Borrowed(unit)));
-        Some(dedup_hash(&own.chain(self.pairs(candidate)).collect::<Vec<_>>()))
+        dedup_hash(&own.chain(self.pairs(candidate)).collect::<Vec<_>>())
+    }
+
+    /// Whether events of other surveys are other events.
+    pub fn names_survey(&self) -> bool {
+        self.0.iter().any(|path| path == SURVEY)
     }
 
     fn pairs<'r>(&'r self, candidate: &'r Candidate<'_>) -> impl Iterator<Item = (&'r str, Cow<'r, str>)> {

@@ -12,7 +12,7 @@ use punctual_model::{
     survey::{Schema, Warning, lint},
 };
 use punctual_store::{
-    Conn, Lane, StoreError, Tx, channels, subscribers,
+    Conn, Lane, StoreError, Tx, subscribers,
     surveys::{self, SurveyDraft, SurveyRow},
 };
 use serde_json::Value;
@@ -203,8 +203,6 @@ pub(super) async fn warnings(
     schema: &Schema,
 ) -> Result<Vec<Warning>, StoreError> {
     let mut warnings = lint(schema);
-    let channels: HashSet<String> = channels::all(conn).await?.into_iter().map(|row| row.key).collect();
-    let known = |key: &str| channels.contains(key) || engine.channels.built_in().contains(&key);
     let subscribers: HashSet<String> = subscribers::all(conn).await?.into_iter().map(|row| row.key).collect();
     let mut unknown = |pointer: String, key: &str| {
         if !subscribers.contains(key) {
@@ -222,7 +220,7 @@ pub(super) async fn warnings(
         }
     }
     for (index, trigger) in schema.triggers.iter().enumerate() {
-        if !known(trigger.channel.as_str()) {
+        if !engine.channels.is_known(conn, trigger.channel.as_str()).await? {
             let channel = &trigger.channel;
             let detail =
                 format!("There is no channel `{channel}` yet; messages for it are parked until there is.");

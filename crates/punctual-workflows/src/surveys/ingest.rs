@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError, ensure_in};
+use punctual_engine::{Actor, Engine, EngineError, ensure_in};
 use punctual_model::{
-    Cause, NewWork, Random,
+    AuditAction, Cause, NewWork, Random,
     survey::{Candidate, first_send},
 };
 use punctual_store::{
-    Lane, StoreError, Tx,
+    Lane, StoreError, Tx, audit,
     survey_instances::{self, Holder, NewInstance},
     work,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     Catalogue, Step,
@@ -25,8 +25,8 @@ use super::{
 /// Items of one transaction: on SQLite about 10 ms of its writer, on PostgreSQL as much as a request brings as a rule.
 const AT_ONCE_SQLITE: usize = 500;
 const AT_ONCE_POSTGRES: usize = 1_000;
-/// How often a hash that is neither free nor held is retried: its holder went away in between.
-const TRIES: usize = 3;
+/// How often a hash that is neither free nor held is retried: its holder went away in between, or is another unit's.
+const TRIES: usize = 4;
 
 /// One event as it was received.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,17 @@ pub enum Outcome {
     /// It matched: an instance for each trigger, new or from before.
     Matched(Vec<Made>),
     NoMatch(Why),
+}
+
+impl Outcome {
+    /// The instances that are new.
+    fn created(&self) -> impl Iterator<Item = &Made> {
+        let made = match self {
+            Self::Matched(made) => made.as_slice(),
+            Self::NoMatch(_) => &[],
+        };
+        made.iter().filter(|made| made.created)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,14 +91,14 @@ pub enum Asked<'a> {
     /// Every trigger of the published surveys that subscribes to events of this kind.
     Kind(&'a str),
     /// One trigger, by an operator's own decision.
-    Campaign { survey_id: i64, trigger_id: &'a str },
+    Campaign { survey_id: i64, trigger_id: &'a str, by: &'a Actor },
 }
 
 impl Asked<'_> {
     fn entries(&self, published: &Published) -> Vec<Entry> {
         match self {
             Self::Kind(kind) => published.of_kind(kind).to_vec(),
-            Self::Campaign { survey_id, trigger_id } => {
+            Self::Campaign { survey_id, trigger_id, .. } => {
                 published.entry(*survey_id, trigger_id).into_iter().collect()
             }
         }
@@ -119,10 +130,36 @@ pub async fn ingest(
         tx.asked_for(trace.map(work::AskedFor::everything).unwrap_or_default());
         let some: Vec<&Item> = some.iter().collect();
         let done = ingest_in(&mut tx, now, engine.random.as_ref(), catalogue, asked, units, &some).await?;
+        if let Asked::Campaign { survey_id, trigger_id, by } = asked {
+            let links = done.iter().flat_map(Outcome::created).count();
+            sent_by(&mut tx, now, by, catalogue, *survey_id, trigger_id, links).await?;
+        }
         tx.commit().await?;
         outcomes.extend(done);
     }
     Ok(outcomes)
+}
+
+/// Writes down who asked so many people by hand.
+async fn sent_by(
+    tx: &mut Tx,
+    now: Timestamp,
+    by: &Actor,
+    catalogue: &Catalogue,
+    survey_id: i64,
+    trigger_id: &str,
+    links: usize,
+) -> Result<(), StoreError> {
+    if links == 0 {
+        return Ok(());
+    }
+    let published = catalogue.current(&mut tx.conn()).await?;
+    let unit = published.entry(survey_id, trigger_id).and_then(|entry| entry.business_unit);
+    let entry = audit::Entry {
+        data: Some(json!({ "trigger": trigger_id, "links": links }).to_string()),
+        ..audit::Entry::new(AuditAction::RunNow, "survey", survey_id, unit.as_deref())
+    };
+    by.audit_entry(tx, now, entry).await
 }
 
 /// The same in a transaction that the caller commits.
@@ -176,27 +213,50 @@ impl Wanted<'_> {
     }
 }
 
-/// What makes an event the same as another one.
+/// What makes an event the same as another one. Within a business unit only an instance of that unit counts: those of another
+/// are none of its business, also where the survey itself was that unit's before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     /// As it is stored.
     pub hash: String,
-    /// As it was stored before units were distinguished, and the unit.
-    before: Option<(String, String)>,
+    unit: Option<String>,
+    /// The other hash that it may have.
+    other: Option<OtherHash>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum OtherHash {
+    /// As it was stored before units were distinguished.
+    Before(String),
+    /// As it is stored where an instance of another unit has the hash: the survey has moved since.
+    Moved(String),
 }
 
 impl Identity {
     /// Under which hashes it may be stored.
     pub fn hashes(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.hash).chain(self.before.as_ref().map(|(hash, _)| hash))
+        let other = self.other.as_ref().map(|(OtherHash::Before(hash) | OtherHash::Moved(hash))| hash);
+        std::iter::once(&self.hash).chain(other)
     }
 
     /// Whether this instance is of such an event.
     pub fn is_of(&self, holder: &Holder) -> bool {
-        let was = |(hash, unit): &(String, String)| {
-            *hash == holder.unique_hash && holder.business_unit.as_ref() == Some(unit)
-        };
-        self.hash == holder.unique_hash || self.before.as_ref().is_some_and(was)
+        let is_own = self.unit.is_none() || self.unit == holder.business_unit;
+        is_own && self.hashes().any(|hash| *hash == holder.unique_hash)
+    }
+
+    fn before(&self) -> Option<(&str, &str)> {
+        match &self.other {
+            Some(OtherHash::Before(hash)) => Some((hash, self.unit.as_deref()?)),
+            _ => None,
+        }
+    }
+
+    fn moved(&self) -> Option<&str> {
+        match &self.other {
+            Some(OtherHash::Moved(hash)) => Some(hash),
+            _ => None,
+        }
     }
 }
 
@@ -211,11 +271,15 @@ fn matched(entry: &Entry, item: &Item) -> Result<Identity, Why> {
         return Err(Why::FilterFalse);
     }
     let plain = hex(&trigger.recipe.hash(&candidate));
-    let unit = entry.business_unit.as_deref();
-    Ok(match trigger.recipe.hash_within(unit, &candidate).zip(entry.business_unit.clone()) {
-        Some((own, unit)) => Identity { hash: hex(&own), before: Some((plain, unit)) },
-        None => Identity { hash: plain, before: None },
-    })
+    let unit = entry.business_unit.clone();
+    let own = unit.as_deref().map(|unit| hex(&trigger.recipe.hash_within(unit, &candidate)));
+    // A recipe without the survey takes events of other surveys for its own, so that the unit is always in its hash.
+    let (hash, other) = match own {
+        Some(own) if trigger.recipe.names_survey() => (plain, Some(OtherHash::Moved(own))),
+        Some(own) => (own, Some(OtherHash::Before(plain))),
+        None => (plain, None),
+    };
+    Ok(Identity { hash, unit, other })
 }
 
 /// The identity of an event for the one trigger of a campaign, or why it is not taken.
@@ -281,6 +345,8 @@ async fn make(
     open.sort_unstable_by(|a, b| wanted[*a].hash().cmp(wanted[*b].hash()));
     let mut holders: HashMap<&str, (String, bool)> = HashMap::with_capacity(open.len());
     let mut works: Vec<NewWork> = Vec::with_capacity(open.len());
+    // Under what hash each is stored, where that is not the first.
+    let mut moved: HashMap<usize, &str> = HashMap::new();
     for (hash, holder) in held_before(tx, wanted, &open).await? {
         holders.insert(hash, (holder, false));
     }
@@ -293,7 +359,9 @@ async fn make(
             .iter()
             .map(|place| {
                 let one = &wanted[*place];
-                instance(one, items[one.item], triggered_by, random.uuid().hyphenated().to_string(), now)
+                let hash = moved.get(place).copied().unwrap_or_else(|| one.hash());
+                let public_id = random.uuid().hyphenated().to_string();
+                instance(one, items[one.item], triggered_by, hash, public_id, now)
             })
             .collect();
         let by_id: HashMap<&str, (usize, &NewInstance)> = open
@@ -312,10 +380,18 @@ async fn make(
         if open.is_empty() {
             break;
         }
-        let hashes = open.iter().map(|place| wanted[*place].hash().to_owned()).collect();
-        for holder in survey_instances::by_hashes(&mut tx.conn(), hashes).await? {
-            if let Some((hash, _)) = first.get_key_value(holder.unique_hash.as_str()) {
-                holders.insert(hash, (holder.public_id, false));
+        let stored: HashMap<String, usize> = open
+            .iter()
+            .map(|place| (moved.get(place).copied().unwrap_or_else(|| wanted[*place].hash()), *place))
+            .map(|(hash, place)| (hash.to_owned(), place))
+            .collect();
+        for holder in survey_instances::by_hashes(&mut tx.conn(), stored.keys().cloned().collect()).await? {
+            let Some(place) = stored.get(&holder.unique_hash) else { continue };
+            let identity = &wanted[*place].identity;
+            if identity.is_of(&holder) {
+                holders.insert(wanted[*place].hash(), (holder.public_id, false));
+            } else if let Some(hash) = identity.moved() {
+                moved.insert(*place, hash);
             }
         }
         open.retain(|place| !holders.contains_key(wanted[*place].hash()));
@@ -347,10 +423,7 @@ async fn held_before<'w>(
 ) -> Result<Vec<(&'w str, String)>, StoreError> {
     let before: HashMap<(&str, &str), &str> = open
         .iter()
-        .filter_map(|place| {
-            let (hash, unit) = wanted[*place].identity.before.as_ref()?;
-            Some(((hash.as_str(), unit.as_str()), wanted[*place].hash()))
-        })
+        .filter_map(|place| Some((wanted[*place].identity.before()?, wanted[*place].hash())))
         .collect();
     if before.is_empty() {
         return Ok(Vec::new());
@@ -370,6 +443,7 @@ fn instance(
     one: &Wanted<'_>,
     item: &Item,
     triggered_by: &str,
+    hash: &str,
     public_id: String,
     now: Timestamp,
 ) -> NewInstance {
@@ -390,7 +464,7 @@ fn instance(
         recipient_locale: item.locale.clone(),
         next_send_at: first_send(&trigger.schedule, triggered_at),
         reminders_remaining: i64::try_from(trigger.schedule.reminders.len()).unwrap_or(i64::MAX),
-        unique_hash: one.hash().to_owned(),
+        unique_hash: hash.to_owned(),
     }
 }
 

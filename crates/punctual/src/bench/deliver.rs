@@ -21,6 +21,17 @@ pub(super) async fn measure_with(
     is_held: bool,
 ) -> Result<Measured> {
     let rig = bench.rig("deliver", Listeners::default()).await?;
+    measure_on(bench, rig, test, jobs, is_held).await
+}
+
+/// The same on this database.
+pub(super) async fn measure_on(
+    bench: &Bench,
+    rig: Rig,
+    test: &'static str,
+    jobs: usize,
+    is_held: bool,
+) -> Result<Measured> {
     make_due(bench, &rig, jobs).await?;
     rig.settle_down().await?;
     let held = if is_held { Some(HeldSnapshot::take(&rig.url).await?) } else { None };

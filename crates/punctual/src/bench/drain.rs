@@ -10,13 +10,13 @@ use std::{
 
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{Engine, Listeners};
+use punctual_engine::{Engine, EngineConfig, Listeners};
 use punctual_model::{Arrival, Clock};
 use punctual_store::{maintenance::HeldSnapshot, work};
 use serde_json::json;
 
 use super::{
-    Bench, Measured, Rig, deliver, http,
+    Bench, Measured, Rig, audit, config, deliver, http,
     ingest::{Keys, ensure_all, schedules},
 };
 
@@ -27,10 +27,22 @@ const FUTURE: usize = 1_000_000;
 const ROUNDS: usize = 9;
 
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
-    let mut table = Table::new(bench, "drain", Keys::Rising).await?;
+    measure_on(bench, "drain", jobs, config("bench"), 0).await
+}
+
+/// The same on an engine with this configuration, with so many entries in its audit that are not sealed yet.
+pub(super) async fn measure_on(
+    bench: &Bench,
+    test: &'static str,
+    jobs: usize,
+    config: EngineConfig,
+    entries: usize,
+) -> Result<Measured> {
+    let mut table = Table::of(bench, test, Keys::Rising, config).await?;
+    audit::write(bench, &table.rig, entries).await?;
     let drained = table.drain(bench, jobs).await?;
     table.rig.remove().await?;
-    Ok(drained.measured("drain", jobs))
+    Ok(drained.measured(test, jobs))
 }
 
 /// The drain alone, beside rows of the future, and beside rows of the future among whose keys those of the due ones lie;
@@ -109,6 +121,10 @@ struct Table {
 
 impl Table {
     async fn new(bench: &Bench, name: &str, keys: Keys) -> Result<Self> {
+        Self::of(bench, name, keys, config("bench")).await
+    }
+
+    async fn of(bench: &Bench, name: &str, keys: Keys, config: EngineConfig) -> Result<Self> {
         let handled = Arc::new(AtomicUsize::new(0));
         let mut listeners = Listeners::default();
         let counter = handled.clone();
@@ -119,7 +135,8 @@ impl Table {
                 Ok(())
             }),
         )?;
-        Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0, is_held: false })
+        let rig = bench.rig_of(name, listeners, Vec::new(), config).await?;
+        Ok(Self { rig, keys, handled, used: 0, is_held: false })
     }
 
     /// Puts rows of the future in.

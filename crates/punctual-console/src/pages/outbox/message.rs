@@ -1,7 +1,9 @@
 //! A message that somebody writes by hand: to a list or to addresses, now or at a time.
 
 use punctual_engine::{CommandError, EnsureOutcome, Ensured, Handed, commands::Seen};
-use punctual_model::{Audience, Envelope, NewNotification, NotificationId, delivery_policy::Handling};
+use punctual_model::{
+    Audience, ChannelKey, Envelope, NewNotification, NotificationId, delivery_policy::Handling,
+};
 use punctual_store::{channels, lists};
 use punctual_wire::{Code, FieldError, Problem, content::Content, messages::MessageRequest};
 use punctual_workflows::{
@@ -17,7 +19,7 @@ use crate::{
     editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored},
     form::Fields,
     frame::Visit,
-    pages::{settings::offered_units, work::out_of_window},
+    pages::{settings::offered_units, work::out_of_window, work_row::CHANNEL_UNKNOWN},
 };
 
 pub struct Messages;
@@ -30,8 +32,8 @@ impl Resource for Messages {
     const KEY: &'static str = "/id";
     const EDITED: bool = false;
 
-    fn after(key: &str, _: &str, _: &str) -> String {
-        format!("/work/{key}")
+    fn after(key: &str, note: &str, _: &str) -> String {
+        if note == CHANNEL_UNKNOWN { format!("/work/{key}?done={note}") } else { format!("/work/{key}") }
     }
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
@@ -119,6 +121,11 @@ impl Resource for Messages {
         due_window::check(now, at).map_err(|outside| vec![out_of_window("/sendAt", outside)])?;
         let unit = visit.viewer.unit_or_first(content.business_unit.as_deref().unwrap_or_default());
         let unit = app.engine.unit_for(by, unit, "/businessUnit").await?;
+        let usual = || ChannelKey::for_targets("").to_string();
+        let channel = content.channel.clone().or_else(|| content.list.is_none().then(usual));
+        let named = channel.iter().chain(&handling.failover).cloned();
+        let unknown = app.engine.unknown_channels(named.collect()).await?;
+        let note = if unknown.is_empty() { "created" } else { CHANNEL_UNKNOWN };
         let audience = content.list.map_or(Audience::Targets(content.targets), Audience::List);
         let unnamed = NotificationId(Default::default());
         let mut new = NewNotification::new(unnamed, audience, content.subject, content.body);
@@ -137,7 +144,7 @@ impl Resource for Messages {
             Some(Ensured { outcome: EnsureOutcome::OverQuota(reached), .. }) => {
                 Err(Refused::Other(over_quota(&reached).into()))
             }
-            Some(ensured) => Ok(Done::Saved { key: ensured.id.to_string(), note: "created" }),
+            Some(ensured) => Ok(Done::Saved { key: ensured.id.to_string(), note }),
         }
     }
 

@@ -103,7 +103,7 @@ async fn act(State(app): State<Shared>, Path(id): Path<String>, form: Act) -> Pa
         }
     };
     let units = visit.viewer.by.units.as_deref();
-    let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &entered.trigger };
+    let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &entered.trigger, by: &visit.viewer.by };
     let fates = campaign::plan(&app.engine, &app.surveys, &asked, units, &lines).await?;
     let mut plan = planned(&lines, &fates);
     let confirmed: Option<usize> = fields.text("planned").parse().ok();
