@@ -106,7 +106,7 @@ pub async fn trace(
         )?);
     }
     if !row.is(&[WorkStatus::Pending]) || row.on_hold {
-        let word = if row.on_hold { "onHold".to_owned() } else { row.status.clone() };
+        let word = if row.on_hold { "onHold" } else { row.status.as_str() };
         let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count, "result": result_of(&row) });
         items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
     }

@@ -102,7 +102,7 @@ pub async fn reschedule(
         allowed: "only a schedule that is pending can be moved",
     };
     if row.on_hold || !row.is(&[WorkStatus::Pending]) {
-        return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status }));
+        return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status.as_str().to_owned() }));
     }
     // What ended since it was read is left as it is.
     let ensured = engine.ensure(&[moved], Cause::Request { revive: false }).await?.into_iter().next();

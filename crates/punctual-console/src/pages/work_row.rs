@@ -156,7 +156,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         frame: visit.frame(&app, &title, "/work").await?,
         title,
         done: done(&Fields::of_query(&uri)),
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status, row.on_hold),
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),
         due: visit.zone.exact(due),
@@ -183,8 +183,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: i64| visit.zone.when(instant(at), now).text;
-    let Ok(status) = row.status() else { return "Its status cannot be read.".to_owned() };
-    match status {
+    match row.status {
         _ if row.on_hold => format!("Put on hold {}. Needs attention.", when(row.updated_at)),
         WorkStatus::Pending if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
         WorkStatus::Pending => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
@@ -233,11 +232,11 @@ fn happened<'r>(
             ..Happened::new(instant(again.created_at), "Repeated")
         });
     }
-    let (title, class) = match row.status() {
-        Ok(WorkStatus::Completed) => ("Completed", "good"),
-        Ok(WorkStatus::Failed) => ("Failed", "bad"),
-        Ok(WorkStatus::Processing) => ("Taken", ""),
-        Ok(WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled) | Err(_) => return all,
+    let (title, class) = match row.status {
+        WorkStatus::Completed => ("Completed", "good"),
+        WorkStatus::Failed => ("Failed", "bad"),
+        WorkStatus::Processing => ("Taken", ""),
+        WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled => return all,
     };
     let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
@@ -275,7 +274,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         link: format!("/work/{}", row.id),
         title: called,
         note: words::reason(row.reason_code.as_deref()),
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status, row.on_hold),
     };
     let hidden = [
         ("action", action.as_str().to_owned()),
