@@ -62,6 +62,7 @@ impl Agent {
 
 /// Whether central will never say anything else, so that it need not be asked again. A parked one may be retried.
 fn is_settled(status: &str) -> bool {
+    // tidy-allow: a word of central, which may have more
     matches!(status, "delivered" | "discarded" | "withdrawn")
 }
 

@@ -83,6 +83,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 }
 
 fn in_words(outcome: &str) -> &'static str {
+    // tidy-allow: a status or an action of the audit
     match outcome {
         "planned" => "Planned",
         "completed" => "Queued for delivery",
