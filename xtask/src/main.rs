@@ -18,6 +18,7 @@ mod reliability;
 mod run;
 mod sbom;
 mod source;
+mod statuses;
 mod suite;
 mod supply;
 mod tidy;

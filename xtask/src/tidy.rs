@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::names::Names;
 use crate::source::{Literal, Source};
-use crate::{docs, reach, run, words};
+use crate::{docs, reach, run, statuses, words};
 
 const ALLOW: &str = "tidy-allow:";
 /// Beyond this a file probably has two subjects.
@@ -86,6 +86,10 @@ pub fn run() -> Result<u8> {
             eprintln!("{path}:{line}: {says}");
             found += 1;
         }
+        for (line, says) in statuses::in_page(&path, &text) {
+            eprintln!("{path}:{line}: {says}");
+            found += 1;
+        }
     }
     for (path, line, says) in reach::check(&sources) {
         eprintln!("{path}:{line}: {says}");
@@ -135,7 +139,7 @@ fn check(path: &str, text: &str) -> Vec<Finding> {
     found.extend(unboxed(path, &source));
     found.extend(connections(path, &source));
     found.extend(transactions(path, &source));
-    found.extend(status_texts(path, &source));
+    found.extend(statuses::in_source(path, &source));
     let allowed = |line: usize| {
         source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
     };
@@ -267,39 +271,6 @@ fn transactions(path: &str, source: &Source) -> Found {
         .collect()
 }
 
-/// Where a status is a text: the store, which writes it, the judge of the trials, and what is under change with its own enums.
-const STATUS_TEXTS: [&str; 5] = [
-    "crates/punctual-store/",
-    "crates/punctual-testkit/",
-    "crates/punctual-console/src/pages/operations",
-    "crates/punctual-engine/src/personal/",
-    "xtask/",
-];
-
-/// A status that is compared with a text: a spelling that does not exist compiles, and is never true.
-fn status_texts(path: &str, source: &Source) -> Found {
-    let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
-    if is_test || STATUS_TEXTS.iter().any(|place| path.starts_with(place)) {
-        return Vec::new();
-    }
-    let code = source.code.split("#[cfg(test)]").next().unwrap_or_default();
-    let marks = [
-        ".status == \"\"",
-        ".status != \"\"",
-        ".status.as_str() == \"\"",
-        ".status.as_str() != \"\"",
-        ".status.as_str(), \"\"",
-    ];
-    let places = marks.into_iter().flat_map(|mark| code.match_indices(mark));
-    // An argument of a function is a text that is shown.
-    let is_pattern = |at: usize| {
-        let before = code[..at].trim_end_matches(|c: char| c.is_alphanumeric() || "_.&*".contains(c));
-        before.ends_with("matches!(")
-    };
-    let compared = places.filter(|(at, mark)| !mark.contains(',') || is_pattern(*at));
-    compared.map(|(at, _)| (source.line_of(at), "a status compared with a text; it has an enum")).collect()
-}
-
 /// Connections of channels that are opened past the one place which sets the options of their sockets.
 fn connections(path: &str, source: &Source) -> Found {
     const OPENERS: [&str; 6] = [
@@ -394,8 +365,9 @@ mod tests {
 
     #[test]
     fn a_status_is_not_compared_with_a_text() {
-        let text = "row.status == \"pending\"\nmatches!(row.status.as_str(), \"a\" | \"b\")\nshown(row.status.as_str(), \"a\")\n#[cfg(test)]\nrow.status == \"a\"";
-        check_lines("crates/punctual-engine/src/due.rs", text, &[1, 2]);
+        let text = "row.status == \"pending\"\nmatches!(row.status.as_str(), \"a\" | \"b\")\nshown(row.status.as_str(), \"a\")\n\
+            one.outcome != Some(\"a\")\nmatch row.state.as_str() {\n\"a\" => 1 }\nstatus_code == \"1\"\n#[cfg(test)]\nrow.status == \"a\"";
+        check_lines("crates/punctual-engine/src/due.rs", text, &[1, 2, 4, 5]);
         check_lines("crates/punctual-store/src/work.rs", text, &[]);
         check_lines("crates/punctual-engine/tests/it/due.rs", text, &[]);
     }

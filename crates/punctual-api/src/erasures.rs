@@ -77,7 +77,7 @@ fn counts(counts: Vec<personal::KindCount>) -> Vec<KindCount> {
 fn shape(erasure: personal::Erasure) -> Erasure {
     Erasure {
         id: erasure.id,
-        status: erasure.status,
+        status: erasure.status.as_str().to_owned(),
         created_at: erasure.created_at,
         found: counts(erasure.found),
         certificate: erasure.certificate.map(|one| ErasureCertificate {

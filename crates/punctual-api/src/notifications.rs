@@ -9,7 +9,7 @@ use punctual_engine::{
     SentContent, delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL,
     operate::NotificationAction,
 };
-use punctual_model::{NotificationStatus, Priority};
+use punctual_model::Priority;
 use punctual_store::{
     StoreError,
     notifications::{self, NotificationFilter, NotificationRow},
@@ -60,7 +60,7 @@ pub async fn list(
     let query = NotificationQuery::read(parameters)?;
     let blocked = app.engine.blocked_channels().await?;
     let mut filter = NotificationFilter {
-        status: query.status.as_deref().and_then(NotificationStatus::parse),
+        status: query.status,
         kind: query.kind,
         site: query.site,
         list: query.list,

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested, Units};
-use punctual_model::{ScheduleId, WorkKey};
+use punctual_model::{ScheduleId, WorkKey, WorkStatus};
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
@@ -204,7 +204,9 @@ pub async fn delete(
 pub(crate) async fn cancel(app: &App, id: i64, by: &Actor) -> Answer {
     match app.engine.cancel_work(by, id, None).await {
         Ok(_) => JsonResponse::no_content(),
-        Err(CommandError::Engine(EngineError::StateNotAllowed { state, .. })) if state == "cancelled" => {
+        Err(CommandError::Engine(EngineError::StateNotAllowed { state, .. }))
+            if state == WorkStatus::Cancelled.as_str() =>
+        {
             JsonResponse::no_content()
         }
         Err(error) => Err(error.into()),

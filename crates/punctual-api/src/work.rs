@@ -107,7 +107,7 @@ pub async fn trace(
     }
     let began_again = row.earlier_attempts > 0 || row.earlier_reason.is_some();
     if !row.is(&[WorkStatus::Pending]) || row.on_hold || began_again {
-        let word = if row.on_hold { "onHold".to_owned() } else { row.status.clone() };
+        let word = if row.on_hold { "onHold" } else { row.status.as_str() };
         let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count,
             "earlierReasonCode": row.earlier_reason, "earlierAttempts": row.earlier_attempts, "result": result_of(&row) });
         items.push(entry(row.updated_at, word, format!("It is {} now.{}", row.status, before(&row)), data)?);

@@ -80,14 +80,14 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = own_work(&mut tx, by, id, seen).await?;
         let Some(changed) = work::release_hold(&mut tx.conn(), now, id).await? else {
-            return Err(not_allowed("work", &row.status, "only a row on hold can be released"));
+            return Err(not_allowed("work", row.status.as_str(), "only a row on hold can be released"));
         };
         let entry = acted(
             AuditAction::Release,
             "work",
             id,
             row.business_unit.as_deref(),
-            (&row.status, &row.status),
+            (row.status.as_str(), row.status.as_str()),
             changed.version,
         );
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code, ..entry }).await?;
@@ -105,28 +105,29 @@ impl Engine {
         let row = own_work(&mut tx, by, id, seen).await?;
         if row.input == PURGED_INPUT {
             let why = "its input was removed with time, as `keep_work_for` says; ask for it under a new key";
-            return Err(not_allowed("work", &row.status, why));
+            return Err(not_allowed("work", row.status.as_str(), why));
         }
-        let (retried, from) = if row.status()? == WorkStatus::Completed {
+        let (retried, from) = if row.status == WorkStatus::Completed {
             let retries = work::retries_of(&mut tx.conn(), &by.reach(), id).await?;
             let number = i64::try_from(retries.len()).unwrap_or(i64::MAX - 1) + 1;
-            let key = WorkKey::support_retry(&row.key()?, number)
-                .map_err(|_| not_allowed("work", &row.status, "its key is too long for a support retry"))?;
-            (work::insert_retry(&mut tx.conn(), now, &row, key.as_str()).await?, "completed")
+            let key = WorkKey::support_retry(&row.key()?, number).map_err(|_| {
+                not_allowed("work", row.status.as_str(), "its key is too long for a support retry")
+            })?;
+            (work::insert_retry(&mut tx.conn(), now, &row, key.as_str()).await?, row.status)
         } else {
-            row.status()?.after(WorkEvent::Retry).map_err(|_| {
+            row.status.after(WorkEvent::Retry).map_err(|_| {
                 not_allowed(
                     "work",
-                    &row.status,
+                    row.status.as_str(),
                     "only failed, deactivated, cancelled or completed rows can be retried",
                 )
             })?;
-            (work::retry(&mut tx.conn(), now, id).await?, row.status.as_str())
+            (work::retry(&mut tx.conn(), now, id).await?, row.status)
         };
         let Some(retried) = retried else {
             return Err(not_allowed(
                 "work",
-                &row.status,
+                row.status.as_str(),
                 "it changed while it was being retried; look again",
             ));
         };
@@ -135,7 +136,7 @@ impl Engine {
             "work",
             retried.id,
             row.business_unit.as_deref(),
-            (from, "pending"),
+            (from.as_str(), WorkStatus::Pending.as_str()),
             retried.version,
         );
         let data = serde_json::json!({ "retryOf": row.id.to_string(), "key": retried.key }).to_string();
@@ -152,14 +153,18 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = own_work(&mut tx, by, id, seen).await?;
         let Some(changed) = work::cancel(&mut tx.conn(), now, id, true).await? else {
-            return Err(not_allowed("work", &row.status, "only pending and failed rows can be cancelled"));
+            return Err(not_allowed(
+                "work",
+                row.status.as_str(),
+                "only pending and failed rows can be cancelled",
+            ));
         };
         let entry = acted(
             AuditAction::Cancel,
             "work",
             id,
             row.business_unit.as_deref(),
-            (&row.status, "cancelled"),
+            (row.status.as_str(), WorkStatus::Cancelled.as_str()),
             changed.version,
         );
         by.audit_entry(&mut tx, now, entry).await?;

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::address::comparable;
+use punctual_model::{ErasureStatus, address::comparable};
 use punctual_store::{Lane, personal as store};
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +90,7 @@ pub struct EraseOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Erasure {
     pub id: String,
-    /// `planned`, `done` or `incomplete`.
-    pub status: String,
+    pub status: ErasureStatus,
     pub created_at: Timestamp,
     pub found: Vec<KindCount>,
     pub certificate: Option<Certificate>,
@@ -122,7 +121,7 @@ impl Engine {
         let salt = hex(&salt);
         store::ErasureRow {
             id: self.random.ordered_uuid(now).to_string(),
-            status: "planned".to_owned(),
+            status: ErasureStatus::Planned,
             requested_by: by.name().to_owned(),
             units: by.units.as_ref().map(|units| serde_json::json!(units).to_string()),
             subject_hash: certificate::subject_hash(&salt, person),

@@ -39,9 +39,9 @@ pub mod secret;
 pub mod secret_reference;
 pub mod sign_on;
 pub mod status;
+mod stored_words;
 pub mod suppression;
 pub mod survey;
-mod sync_status;
 pub mod table;
 pub mod trace;
 
@@ -77,6 +77,6 @@ pub use secret::Secret;
 pub use secret_reference::SecretReference;
 pub use sign_on::{Identity, IdentityProvider, SignOnAnswer, SignOnFault, SignOnRequest};
 pub use status::{NotificationEvent, NotificationStatus, WorkEvent, WorkStatus};
+pub use stored_words::{ConsumerLink, ErasureStatus, RunOutcome, SyncStatus};
 pub use suppression::SuppressionReason;
-pub use sync_status::SyncStatus;
 pub use trace::{FinishedSpan, Span, SpanCounts, SpanKind, SpanSink, TraceParent, Traces};

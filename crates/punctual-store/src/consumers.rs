@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::ConsumerLink;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -72,8 +73,7 @@ pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
 pub struct HealthRow {
     pub consumer: String,
     pub node: String,
-    /// `connecting`, `connected` or `disconnected`.
-    pub state: String,
+    pub state: ConsumerLink,
     /// Since when it is in this state.
     pub since: i64,
     pub last_message_at: Option<i64>,

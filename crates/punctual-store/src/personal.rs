@@ -26,9 +26,7 @@ pub use people::{
     FoundPerson, FoundText, SuppressedAt, blank_person, count_digests, count_inbox, delete_days,
     delete_inbox, digests_of, found_people, inbox_of, suppressions_of,
 };
-pub use records::{
-    ErasureRow, by_id as erasure, insert as insert_erasure, page as erasures, settle as settle_erasure,
-};
+pub use records::{ErasureRow, by_id as erasure, insert as insert_erasure, page as erasures};
 pub use rows::{
     FoundEntry, FoundEvent, FoundInstance, FoundResponse, FoundSource, FoundWork, audit_entries,
     blank_events, blank_instances, blank_messages, blank_responses, blank_work, entries, event_notifications,

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::RunOutcome;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -16,8 +17,7 @@ pub struct RecordRow {
     pub due_at: i64,
     #[column(skip)]
     pub decided_at: i64,
-    /// `delivered`, `shadow`, `skipped`, `retrying`, `failed` or `conflict`.
-    pub outcome: String,
+    pub outcome: RunOutcome,
     pub reason: Option<String>,
     #[column(skip)]
     pub attempts: i64,

@@ -50,7 +50,7 @@ pub struct WorkRow {
     pub due_at: i64,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
-    pub status: String,
+    pub status: WorkStatus,
     pub on_hold: bool,
     pub ready_at: i64,
     pub lease_expires_at: Option<i64>,
@@ -74,12 +74,9 @@ pub struct WorkRow {
 }
 
 impl WorkRow {
-    pub fn status(&self) -> Result<WorkStatus, StoreError> {
-        WorkStatus::parse(&self.status).ok_or(StoreError::Stored("work.status"))
-    }
     /// Whether its status is one of these.
     pub fn is(&self, any: &[WorkStatus]) -> bool {
-        WorkStatus::parse(&self.status).is_some_and(|status| any.contains(&status))
+        any.contains(&self.status)
     }
     pub fn trigger(&self) -> Result<Trigger, StoreError> {
         Trigger::parse(&self.trigger_type).ok_or(StoreError::Stored("work.trigger_type"))

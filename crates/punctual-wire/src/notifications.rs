@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
+use punctual_model::NotificationStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -232,8 +233,8 @@ pub struct TargetReceipt {
 #[derive(Clone, Debug, PartialEq, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct NotificationQuery {
-    #[param(example = "parked")]
-    pub status: Option<String>,
+    #[param(example = "parked", value_type = Option<String>)]
+    pub status: Option<NotificationStatus>,
     #[param(rename = "type")]
     pub kind: Option<String>,
     pub site: Option<String>,
@@ -258,7 +259,8 @@ impl NotificationQuery {
         let object = query_object(parameters);
         let mut fields = Fields::query(&object);
         let query = Self {
-            status: fields.optional_choice("status", &STATUSES.map(|status| (status, status.to_owned()))),
+            status: fields
+                .optional_choice("status", &NotificationStatus::ALL.map(|status| (status.as_str(), status))),
             kind: fields.optional_name("type"),
             site: fields.optional_name("site"),
             list: fields.optional_name("list"),
@@ -272,9 +274,6 @@ impl NotificationQuery {
         fields.finish().map(|()| query)
     }
 }
-
-/// The words that a notification's status can be.
-pub const STATUSES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "withdrawn", "discarded"];
 
 /// The figures of the outbox at one moment, computed from the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -390,7 +389,10 @@ mod tests {
             ("limit", "10"),
         ]));
         let query = query.unwrap();
-        assert_eq!((query.status.as_deref(), query.stuck, query.page.limit), (Some("parked"), true, 10));
+        assert_eq!(
+            (query.status, query.stuck, query.page.limit),
+            (Some(NotificationStatus::Parked), true, 10)
+        );
         let faults = NotificationQuery::read(parameters(&[("status", "lost"), ("to", "x"), ("limit", "0")]));
         let codes: Vec<_> = faults.unwrap_err().iter().map(|fault| fault.code.as_str()).collect();
         assert_eq!(codes, ["out_of_range", "date_invalid", "page_size"]);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use punctual_model::WorkStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -138,8 +139,8 @@ impl ReasonRequest {
 #[derive(Clone, Debug, PartialEq, IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 pub struct WorkQuery {
-    #[param(example = "pending")]
-    pub status: Option<String>,
+    #[param(example = "pending", value_type = Option<String>)]
+    pub status: Option<WorkStatus>,
     pub kind: Option<String>,
     /// Only what is, or is not, on hold.
     pub hold: Option<bool>,
@@ -153,15 +154,13 @@ pub struct WorkQuery {
     pub page: PageQuery,
 }
 
-/// The words that a work row's status can be.
-pub const STATUSES: [&str; 6] = ["pending", "processing", "completed", "failed", "deactivated", "cancelled"];
-
 impl WorkQuery {
     pub fn read(parameters: impl IntoIterator<Item = (String, String)>) -> Result<Self, Vec<FieldError>> {
         let object = query_object(parameters);
         let mut fields = Fields::query(&object);
         let query = Self {
-            status: fields.optional_choice("status", &STATUSES.map(|status| (status, status.to_owned()))),
+            status: fields
+                .optional_choice("status", &WorkStatus::ALL.map(|status| (status.as_str(), status))),
             kind: fields.optional_name("kind"),
             hold: fields.optional_bool("hold"),
             source_type: fields.optional_name("sourceType"),

@@ -102,7 +102,7 @@ pub async fn reschedule(
         allowed: "only a schedule that is pending can be moved",
     };
     if row.on_hold || !row.is(&[WorkStatus::Pending]) {
-        return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status }));
+        return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status.as_str().to_owned() }));
     }
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;

@@ -100,6 +100,7 @@ pub async fn notify(args: NotifyArgs) -> Result<ExitCode> {
     }
     let status = wait(&agent, &id, timeout).await?;
     print_status(&status, args.agent.json)?;
+    // tidy-allow: a word of the agent's API, which has some of its own
     Ok(match &*status.status {
         "delivered" => ExitCode::SUCCESS,
         _ if status.is_final() => NOT_DELIVERED.into(),
@@ -110,6 +111,7 @@ pub async fn notify(args: NotifyArgs) -> Result<ExitCode> {
 pub async fn status(args: StatusArgs) -> Result<ExitCode> {
     let status = SiteAgent::at(&args.agent.site).status(&args.id).await?;
     print_status(&status, args.agent.json)?;
+    // tidy-allow: a word of the agent's API, which has some of its own
     Ok(match &*status.status {
         "unknown" => ExitCode::FAILURE,
         "delivered" => ExitCode::SUCCESS,

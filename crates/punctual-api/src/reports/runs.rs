@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jiff::Timestamp;
+use punctual_model::WorkStatus;
 use punctual_store::{
     StoreError, rollouts,
     work::{self, WorkRow, instant},
@@ -56,7 +57,7 @@ pub async fn run_now(
         let answer = RunNowAnswer {
             key: run.key,
             manual_run_guid,
-            status: run.status,
+            status: run.status.as_str().to_owned(),
             outcome: outcome.as_str().to_owned(),
             work_id: run.id,
         };
@@ -77,6 +78,11 @@ pub async fn list(
     let subscription = visible(&app, &caller, &guid).await?;
     let (status, page) =
         parameters.read(|fields| (fields.optional_name("status"), PageQuery::read(fields)))?;
+    let status = match status.as_deref().map(WorkStatus::parse) {
+        // A word that is no status: no run has it.
+        Some(None) => return summaries(&app, &caller, Page::stretch(Vec::new(), None)).await,
+        known => known.flatten(),
+    };
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit);
     let found =
@@ -278,7 +284,7 @@ fn summary(view: RunView, title: String) -> Result<RunSummary, StoreError> {
     Ok(RunSummary {
         subscription_guid: RunKey::read(&view.work.key).map_or(String::new(), |run| run.guid),
         storage_run_key_hash: view.storage_hash(),
-        run_outcome: view.record.as_ref().map(|record| record.outcome.clone()),
+        run_outcome: view.record.as_ref().map(|record| record.outcome.as_str().to_owned()),
         owner: view.ownership.as_ref().map(|row| owned::owner_word(&row.owner)),
         work: crate::work::shape(view.work, title, None)?,
     })

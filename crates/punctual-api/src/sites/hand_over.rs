@@ -53,7 +53,8 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     }
     let taken = if good.is_empty() { Vec::new() } else { app.engine.take_from_site(&site, good).await? };
     let mut taken = taken.into_iter();
-    for ack in acks.iter_mut().filter(|ack| ack.outcome != "rejected") {
+    // What was refused has no digest.
+    for ack in acks.iter_mut().filter(|ack| ack.digest.is_some()) {
         match taken.next() {
             Some(Accepted::Created) => {}
             Some(Accepted::Duplicate { .. }) => ack.outcome = Cow::Borrowed("duplicate"),

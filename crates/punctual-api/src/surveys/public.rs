@@ -6,7 +6,7 @@ use axum::{
     http::request::Parts,
 };
 use punctual_engine::Peer;
-use punctual_model::survey::is_right_to_left;
+use punctual_model::survey::{InstanceStatus, is_right_to_left};
 use punctual_wire::{
     Code, Problem,
     surveys::public::{PublicSurvey, ResponseRequest, ResponseTaken},
@@ -48,17 +48,17 @@ fn gone() -> Failure {
 #[utoipa::path(get, path = "/api/v1/public/surveys/{publicId}", tag = "Survey links",
     params(("publicId" = String, Path)), responses((status = 200, body = PublicSurvey)))]
 pub async fn get(State(app): State<Shared>, _visitor: Visitor, Segments(id): Segments<String>) -> Answer {
-    let (open, status) = match path::look(&app.engine, &app.surveys, &id).await? {
+    let (open, is_open) = match path::look(&app.engine, &app.surveys, &id).await? {
         Link::Gone => return Err(gone()),
-        Link::Open(open) => (open, "open"),
-        Link::Answered(open) => (open, "completed"),
+        Link::Open(open) => (open, true),
+        Link::Answered(open) => (open, false),
     };
     let locale = open.version.schema.locale(open.instance.recipient_locale.as_deref());
     JsonResponse::ok(&PublicSurvey {
         right_to_left: is_right_to_left(&locale),
-        survey: if status == "open" { open.version.asked.clone() } else { json!({}) },
+        survey: if is_open { open.version.asked.clone() } else { json!({}) },
         public_id: open.instance.public_id,
-        status: status.to_owned(),
+        status: if is_open { "open" } else { InstanceStatus::Completed.as_str() }.to_owned(),
         locale,
     })
 }

@@ -211,7 +211,7 @@ async fn a_consumer_that_is_disconnected_for_long_needs_attention(bed: TestBed) 
         let row = HealthRow {
             consumer: "nats:orders".into(),
             node: node.into(),
-            state: state.into(),
+            state: punctual_model::ConsumerLink::parse(state).unwrap(),
             since,
             last_message_at: None,
             lag: Some(7),

@@ -230,14 +230,18 @@ async fn a_change_over_many_sources_is_applied_in_batches(bed: TestBed) {
     many(&client).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([1]))).await;
     let key = format!("reminder-change:setting:{id}:1");
-    assert_eq!(bed.work(&key).await.status, "pending", "the first batches are in, the rest is due work");
+    assert_eq!(
+        bed.work(&key).await.status.as_str(),
+        "pending",
+        "the first batches are in, the rest is due work"
+    );
     let due = async || {
         let ahead = client.get("/api/v1/forecast?from=2026-08-01&to=2026-08-31").await.expect(200);
         ahead["days"][0]["count"].as_u64().unwrap_or(0)
     };
     assert_eq!(due().await, 1_500);
     client.advance("1s").await;
-    assert_eq!(bed.work(&key).await.status, "completed");
+    assert_eq!(bed.work(&key).await.status.as_str(), "completed");
     assert_eq!(due().await, 1_900);
     // A later change takes the place of one that is still being applied.
     let path = format!("/api/v1/reminder-settings/{id}");

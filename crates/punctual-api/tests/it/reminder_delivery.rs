@@ -120,7 +120,7 @@ async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: TestBed) {
     // 07:00 in Auckland, on the next local day.
     assert_eq!(sent_at(&bed), ["2026-05-19T19:00:00Z"]);
     assert_eq!(
-        bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-05-20:1")).await.status,
+        bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-05-20:1")).await.status.as_str(),
         "completed"
     );
 }

@@ -218,7 +218,7 @@ async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
                     "deactivated" => stopped += 1,
                     other => panic!("{key} is {other}"),
                 }
-                assert_eq!(sent, usize::from(row.status == "completed"), "{key}");
+                assert_eq!(sent, usize::from(row.status.as_str() == "completed"), "{key}");
             }
         }
         println!("{stop:?}: {stopped} in time, {late} too late");

@@ -63,7 +63,7 @@ async fn what_is_given_up_after_a_restore_is_never_sent(bed: TestBed) {
     assert_eq!((&done["work"], &done["notifications"]), (&json!(1), &json!(1)));
     bed.run_for(10).await;
     assert!(bed.sent().is_empty());
-    assert_eq!(bed.work("message:now").await.status, "cancelled");
+    assert_eq!(bed.work("message:now").await.status.as_str(), "cancelled");
     bed.run_for(3_700).await;
     assert_eq!(bed.sent().len(), 1, "what is due later goes on by itself");
 }

@@ -192,7 +192,7 @@ async fn a_forced_failure_leaves_nothing_of_an_answer(bed: TestBed) {
         assert_eq!(client.get("/api/v1/outbox-events").await.expect(200)["items"], json!([]), "{statement}");
         let results = client.get(&format!("/api/v1/surveys/{survey}/results")).await.expect(200);
         assert_eq!(results["answered"], 0, "{statement}");
-        assert_eq!(bed.work(&format!("survey:{id}:send:2")).await.status, "pending", "{statement}");
+        assert_eq!(bed.work(&format!("survey:{id}:send:2")).await.status.as_str(), "pending", "{statement}");
     }
     answer(&client, &id, json!({ "answers": { "rate": 7 } })).await.expect(200);
     client.advance("1s").await;

@@ -183,13 +183,13 @@ async fn s1_70_an_instance_that_nothing_looks_after_gets_its_end_from_the_sweep(
     tx.commit().await.unwrap();
     bed.engine.sweep_tick(bed.now()).await.unwrap();
     assert_eq!(
-        bed.work(&end).await.status,
+        bed.work(&end).await.status.as_str(),
         "deactivated",
         "what has just changed is left to whoever changes it"
     );
     bed.wait(601);
     bed.engine.sweep_tick(bed.now()).await.unwrap();
-    assert_eq!(bed.work(&end).await.status, "pending");
+    assert_eq!(bed.work(&end).await.status.as_str(), "pending");
     client.advance("30d").await;
     assert_eq!(row(&client, survey, &id).await["status"], "expired");
 }

@@ -191,7 +191,7 @@ async fn an_unknown_channel_parks_and_an_operator_s_retry_resumes(bed: TestBed) 
         (&parked["deliveryLog"][0]["status"], &parked["deliveryLog"][1]),
         (&json!("no-channel"), &Value::Null)
     );
-    assert_eq!(bed.work(&format!("survey:{id}:expire")).await.status, "pending");
+    assert_eq!(bed.work(&format!("survey:{id}:expire")).await.status.as_str(), "pending");
     let attention = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(attention["items"][0]["kind"], "parked");
     bed.channel("whatsapp:default", "memory").await;

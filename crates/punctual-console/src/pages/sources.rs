@@ -165,7 +165,7 @@ fn shaped_work(row: WorkRow, visit: &Visit, now: Timestamp) -> Planned {
     let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
     Planned {
         id: row.id,
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status, row.on_hold),
         reason: words::reason(row.reason_code.as_deref()),
         local: row.local_date.unwrap_or_default(),
         due: visit.zone.when(due, now),

@@ -144,7 +144,7 @@ fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row 
         reason = if reason.is_empty() { failed } else { format!("{failed}: {reason}") };
     }
     Row {
-        pill: words::work(row.status.as_str(), row.on_hold),
+        pill: words::work(row.status, row.on_hold),
         due: visit.zone.when(due, now),
         local: row.local_date.map(|date| match &row.time_zone {
             Some(zone) => format!("{date} {}", zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")),

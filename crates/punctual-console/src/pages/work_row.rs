@@ -163,7 +163,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         title,
         done: done(&query),
         channel_is_unknown: query.text("done") == CHANNEL_UNKNOWN,
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status, row.on_hold),
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),
         earlier_reason: words::reason(row.earlier_reason.as_deref()),
@@ -191,8 +191,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: i64| visit.zone.when(instant(at), now).text;
-    let Ok(status) = row.status() else { return "Its status cannot be read.".to_owned() };
-    match status {
+    match row.status {
         _ if row.on_hold => format!("Put on hold {}. Needs attention.", when(row.updated_at)),
         WorkStatus::Pending if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
         WorkStatus::Pending => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
@@ -241,11 +240,11 @@ fn happened<'r>(
             ..Happened::new(instant(again.created_at), "Repeated")
         });
     }
-    let (title, class) = match row.status() {
-        Ok(WorkStatus::Completed) => ("Completed", "good"),
-        Ok(WorkStatus::Failed) => ("Failed", "bad"),
-        Ok(WorkStatus::Processing) => ("Taken", ""),
-        Ok(WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled) | Err(_) => return all,
+    let (title, class) = match row.status {
+        WorkStatus::Completed => ("Completed", "good"),
+        WorkStatus::Failed => ("Failed", "bad"),
+        WorkStatus::Processing => ("Taken", ""),
+        WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled => return all,
     };
     let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
@@ -283,7 +282,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         link: format!("/work/{}", row.id),
         title: called,
         note: words::reason(row.reason_code.as_deref()),
-        pill: words::work(&row.status, row.on_hold),
+        pill: words::work(row.status, row.on_hold),
     };
     let hidden = [
         ("action", action.as_str().to_owned()),

@@ -160,7 +160,7 @@ async fn planned_work_is_cancelled_and_brought_back(bed: TestBed) {
     assert!(client.page("/work").await.contains(&format!("/work/{id}\"")));
     act("release").await.refused(409, "state_not_allowed");
     act("cancel").await.leads_to(&format!("/work/{id}?done=cancel.1.0"));
-    assert_eq!(bed.work_by_id(id).await.status, "cancelled");
+    assert_eq!(bed.work_by_id(id).await.status.as_str(), "cancelled");
     assert!(!client.page("/work").await.contains(&format!("/work/{id}\"")));
     assert!(client.page("/work?list=all").await.contains(&format!("/work/{id}\"")));
     act("retry").await.leads_to(&format!("/work/{id}?done=repeat.1.0"));
@@ -179,10 +179,10 @@ async fn the_sandbox_s_clock_moves_and_what_is_due_runs(bed: TestBed) {
     assert!(client.page("/").await.contains("Thu 14 May 2026, 05:00:00"));
     client.act("/sandbox/clock", &[("to", "hour"), ("back", "/work")]).await.leads_to("/work");
     assert_eq!(bed.now().duration_since(start).as_secs(), 3600);
-    assert_eq!(bed.work_by_id(id).await.status, "pending");
+    assert_eq!(bed.work_by_id(id).await.status.as_str(), "pending");
     client.act("/sandbox/clock", &[("to", "next"), ("back", "https://evil.example")]).await.leads_to("/");
     assert_eq!(bed.now().duration_since(start).as_secs(), 5400);
-    assert_eq!(bed.work_by_id(id).await.status, "completed");
+    assert_eq!(bed.work_by_id(id).await.status.as_str(), "completed");
     client.act("/sandbox/clock", &[("to", "next")]).await.leads_to("/");
     assert_eq!(bed.now().duration_since(start).as_secs(), 5400);
     client.act("/sandbox/clock", &[("to", "day")]).await.leads_to("/");

@@ -155,7 +155,7 @@ async fn consumers_show_how_they_are(bed: TestBed) {
     let health = HealthRow {
         consumer: row.key.clone(),
         node: "a".into(),
-        state: "connected".into(),
+        state: punctual_model::ConsumerLink::Connected,
         since: now,
         last_message_at: Some(now),
         lag: Some(1_234),

@@ -7,6 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::ConsumerLink;
 use punctual_store::{
     Conn, StoreError,
     consumers::{self, ConsumerRow, HealthRow},
@@ -72,17 +73,18 @@ impl ConsumerHealth {
     fn of(row: &ConsumerRow, reports: &[&HealthRow], now: Timestamp) -> Self {
         let fresh_from = earlier(now, FRESH_FOR).as_microsecond();
         let fresh: Vec<&&HealthRow> = reports.iter().filter(|one| one.reported_at >= fresh_from).collect();
-        let in_state = |state: &str| fresh.iter().filter(|one| one.state == state).map(|one| one.since).min();
-        let nodes = fresh.iter().filter(|one| one.state == "connected").count();
+        let in_state =
+            |state: ConsumerLink| fresh.iter().filter(|one| one.state == state).map(|one| one.since).min();
+        let nodes = fresh.iter().filter(|one| one.state == ConsumerLink::Connected).count();
         let last_seen = reports.iter().map(|one| one.reported_at).max();
         let gone_since = last_seen.unwrap_or(row.updated_at).max(row.updated_at);
         let (state, since) = if !row.active {
             (ConsumerState::Off, row.updated_at)
-        } else if let Some(since) = in_state("connected") {
+        } else if let Some(since) = in_state(ConsumerLink::Connected) {
             (ConsumerState::Connected, since)
-        } else if let Some(since) = in_state("disconnected") {
+        } else if let Some(since) = in_state(ConsumerLink::Disconnected) {
             (ConsumerState::Disconnected, since)
-        } else if let Some(since) = in_state("connecting") {
+        } else if let Some(since) = in_state(ConsumerLink::Connecting) {
             (ConsumerState::Connecting, since)
         } else {
             (ConsumerState::NotRunning, gone_since)
@@ -95,7 +97,11 @@ impl ConsumerHealth {
             since: at(since),
             nodes,
             last_message_at: reports.iter().filter_map(|one| one.last_message_at).max().map(at),
-            lag: fresh.iter().filter(|one| one.state == "connected").filter_map(|one| one.lag).max(),
+            lag: fresh
+                .iter()
+                .filter(|one| one.state == ConsumerLink::Connected)
+                .filter_map(|one| one.lag)
+                .max(),
             last_error: failed.and_then(|one| one.last_error.clone()),
             last_error_at: failed.and_then(|one| one.last_error_at).map(at),
             accepted: reports.iter().map(|one| one.accepted).sum(),
@@ -164,7 +170,7 @@ impl Status {
         let row = HealthRow {
             consumer: consumer.to_owned(),
             node: node.to_owned(),
-            state: "connecting".to_owned(),
+            state: ConsumerLink::Connecting,
             since: now.as_microsecond(),
             last_message_at: None,
             lag: None,
@@ -185,13 +191,13 @@ impl Status {
     }
 
     pub(super) fn connected(&self, now: Timestamp) {
-        self.change(|row| enter(row, "connected", now));
+        self.change(|row| enter(row, ConsumerLink::Connected, now));
     }
 
     /// It cannot take events now; since when is when that began.
     pub(super) fn failed(&self, now: Timestamp, error: &str) {
         self.change(|row| {
-            enter(row, "disconnected", now);
+            enter(row, ConsumerLink::Disconnected, now);
             row.last_error = Some(error.to_owned());
             row.last_error_at = Some(now.as_microsecond());
             row.lag = None;
@@ -218,7 +224,7 @@ impl Status {
 
     pub(super) fn state(&self) -> (bool, Option<i64>) {
         let current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (current.row.state == "connected", current.row.lag)
+        (current.row.state == ConsumerLink::Connected, current.row.lag)
     }
 
     /// What is to be reported, if it is time; the counts start anew.
@@ -245,9 +251,9 @@ impl Status {
     }
 }
 
-fn enter(row: &mut HealthRow, state: &str, now: Timestamp) {
+fn enter(row: &mut HealthRow, state: ConsumerLink, now: Timestamp) {
     if row.state != state {
-        row.state = state.to_owned();
+        row.state = state;
         row.since = now.as_microsecond();
     }
 }
@@ -272,11 +278,11 @@ mod tests {
         }
     }
 
-    fn report(node: &str, state: &str, since: i64, reported_at: i64) -> HealthRow {
+    fn report(node: &str, state: ConsumerLink, since: i64, reported_at: i64) -> HealthRow {
         let status = Status::new("nats:orders", node, Timestamp::UNIX_EPOCH);
         let report = status.report(Timestamp::UNIX_EPOCH).expect("it is new");
         let (since, reported_at) = (since * 1_000_000, reported_at * 1_000_000);
-        HealthRow { state: state.into(), since, reported_at, accepted: 2, ..report }
+        HealthRow { state, since, reported_at, accepted: 2, ..report }
     }
 
     #[test]
@@ -287,7 +293,8 @@ mod tests {
             let health = ConsumerHealth::of(&row(true), &reports, now);
             (health.state, health.since.as_second(), health.accepted)
         };
-        let (down, up) = (report("a", "disconnected", 10, 990), report("b", "connected", 20, 990));
+        let (down, up) =
+            (report("a", ConsumerLink::Disconnected, 10, 990), report("b", ConsumerLink::Connected, 20, 990));
         assert_eq!(of(&[down.clone(), up.clone()]), (ConsumerState::Connected, 20, 4));
         assert_eq!(of(std::slice::from_ref(&down)), (ConsumerState::Disconnected, 10, 2));
         let old = HealthRow { reported_at: 900_000_000, ..up };

@@ -79,11 +79,5 @@ pub(super) fn of_row(row: &ErasureRow) -> Erasure {
             signature: row.signature.clone().unwrap_or_default(),
         }
     });
-    Erasure {
-        id: row.id.clone(),
-        status: row.status.clone(),
-        created_at: moment(row.created_at),
-        found,
-        certificate,
-    }
+    Erasure { id: row.id.clone(), status: row.status, created_at: moment(row.created_at), found, certificate }
 }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, FileRef, ReasonCode, WorkKey};
+use punctual_model::{AuditAction, ErasureStatus, FileRef, ReasonCode, WorkKey};
 use punctual_store::{Lane, audit, personal as store, suppressions, uploads, work};
 
 use super::{
@@ -55,12 +55,13 @@ impl Engine {
             self.forget_addresses(&found.names, erased.as_ref()).await?;
         }
         let now = self.clock.now();
-        row.status = if outcome.remaining.is_empty() { "done" } else { "incomplete" }.to_owned();
+        row.status =
+            if outcome.remaining.is_empty() { ErasureStatus::Done } else { ErasureStatus::Incomplete };
         let text = serde_json::to_string(&outcome).unwrap_or_default();
         row.signature = Some(certificate::signature(&self.vault, &row, &text, now));
         row.done_at = Some(now.as_microsecond());
         let entry = audit::Entry {
-            to: Some(row.status.clone()),
+            to: Some(row.status.as_str().to_owned()),
             data: Some(
                 serde_json::json!({ "erased": outcome.erased, "remaining": outcome.remaining }).to_string(),
             ),

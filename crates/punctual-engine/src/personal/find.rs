@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use punctual_boxed::boxed;
-use punctual_model::{Reach, address::comparable};
+use punctual_model::{Reach, WorkStatus, address::comparable};
 use punctual_store::{
     Conn, StoreError,
     delivery_policy::preferences::{self, PreferenceRow},
@@ -316,7 +316,7 @@ async fn work_and_messages(
         for row in personal::found_work(conn, reach, some.to_vec()).await? {
             let input: Value = serde_json::from_str(&row.input).unwrap_or_default();
             if let (true, Some(message)) = (row.kind == "message", input["messageId"].as_str()) {
-                let is_pending = row.status == "pending";
+                let is_pending = row.status == WorkStatus::Pending;
                 sends.insert(message.to_owned(), (row.id, is_pending));
             }
             let has_trace = traced.contains(&row.id) && row.trace_blob.is_some();

@@ -86,7 +86,7 @@ async fn look(url: &str, now: Timestamp) -> (work::WorkRow, usize) {
     for n in 0..ROWS {
         let row =
             work::by_key(&mut reader.conn(), &Reach::Everything, &format!("k:{n}")).await.unwrap().unwrap();
-        done += usize::from(row.status == "completed");
+        done += usize::from(row.status.as_str() == "completed");
     }
     let killer = work::by_key(&mut reader.conn(), &Reach::Everything, KILLER).await.unwrap().unwrap();
     drop(reader);

@@ -64,7 +64,7 @@ async fn an_expired_lease_is_ready_at_once_and_then_climbs_the_ladder(bed: TestB
 async fn a_long_running_kind_that_is_approved_for_it_goes_on_daily(bed: TestBed) {
     expiries(&bed, "daily", &[0, 300, 900, 3600, 86_400, 86_400, 86_400]).await;
     bed.tick().await;
-    assert_eq!(bed.work("k:1").await.status, "completed");
+    assert_eq!(bed.work("k:1").await.status.as_str(), "completed");
 }
 
 async fn r10_a_row_that_kills_its_worker_is_held_after_so_many_claims(bed: TestBed) {

@@ -113,7 +113,7 @@ async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Tes
     bed.faults.fail("work.settle", true, 4);
     let failed = bed.engine.due_tick(bed.now(), 10).await;
     assert!(matches!(failed, Err(EngineError::Store(_))), "{failed:?}");
-    assert_eq!(bed.work("schedule:a").await.status, "processing");
+    assert_eq!(bed.work("schedule:a").await.status.as_str(), "processing");
     bed.wait(60);
     assert_eq!(bed.tick().await.due.completed, 1);
     let told = ("schedule:a".to_owned(), "backup".to_owned());

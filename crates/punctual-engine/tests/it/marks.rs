@@ -16,7 +16,7 @@ async fn bed() -> TestBed {
 }
 
 async fn done(bed: &TestBed, key: &str) -> bool {
-    bed.work(key).await.status == "completed"
+    bed.work(key).await.status.as_str() == "completed"
 }
 
 async fn ensure(bed: &TestBed, prefix: &str, rows: usize, seconds_ago: i64) {

@@ -100,7 +100,7 @@ async fn work_that_was_open_when_the_purge_passed_is_found_later(bed: TestBed) {
     purge(&bed).await;
     assert_eq!(bed.work("b").await.input, PURGED_INPUT);
     bed.run_for(40 * DAY).await;
-    assert_eq!(bed.work("late").await.status, "completed");
+    assert_eq!(bed.work("late").await.status.as_str(), "completed");
     bed.wait(366 * DAY);
     purge(&bed).await;
     assert_eq!(bed.work("late").await.input, PURGED_INPUT);
@@ -108,7 +108,7 @@ async fn work_that_was_open_when_the_purge_passed_is_found_later(bed: TestBed) {
 
 async fn work_that_lost_its_input_is_not_retried_and_comes_back_when_it_is_asked_for(bed: TestBed) {
     made(&bed, &["skipped", "done"]).await;
-    assert_eq!(bed.work("skipped").await.status, "deactivated");
+    assert_eq!(bed.work("skipped").await.status.as_str(), "deactivated");
     bed.wait(366 * DAY);
     purge(&bed).await;
     for key in ["skipped", "done"] {
@@ -174,7 +174,7 @@ async fn events_and_records_go_and_a_deleted_source_loses_its_state(bed: TestBed
         stage: None,
         due_at: bed.now().as_microsecond(),
         decided_at: 0,
-        outcome: "delivered".into(),
+        outcome: punctual_model::RunOutcome::Delivered,
         reason: None,
         attempts: 1,
         conflicts: 0,

@@ -156,7 +156,7 @@ async fn a_settle_that_failed_calls_again_and_writes_once(bed: TestBed) {
         "once for the settle that failed, once for the one that did not"
     );
     assert_eq!(bed.work("k:a").await.open_notifications, 0);
-    assert_eq!(bed.work("next-2:z").await.status, "pending");
+    assert_eq!(bed.work("next-2:z").await.status.as_str(), "pending");
     assert_eq!(bed.sent().len(), 1);
     bed.leaves_open("what follows is not worked here");
 }

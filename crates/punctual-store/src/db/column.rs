@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    AttemptOutcome, AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus,
-    OwnershipStatus, ReasonCode, SyncStatus, WorkId, WorkKey, WorkStatus, ids::derive_uuid,
+    AttemptOutcome, AuditAction, ChannelKey, ConsumerLink, ErasureStatus, InputHash, Json, NotificationId,
+    NotificationStatus, OwnershipStatus, ReasonCode, RunOutcome, SyncStatus, WorkId, WorkKey, WorkStatus,
+    ids::derive_uuid,
 };
 
 use super::record::instant;
@@ -177,6 +178,9 @@ text_columns! {
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
     OwnershipStatus: |text| Self::parse(text), "a status of an ownership", |value| value.as_str();
     AttemptOutcome: |text| Self::parse(text), "an outcome of an attempt", |value| value.as_str();
+    RunOutcome: |text| Self::parse(text), "an outcome of a run", |value| value.as_str();
+    ConsumerLink: |text| Self::parse(text), "a state of a consumer", |value| value.as_str();
+    ErasureStatus: |text| Self::parse(text), "a status of an erasure", |value| value.as_str();
     SyncStatus: |text| Self::parse(text), "a status of a rule", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();

@@ -1,8 +1,7 @@
 //! The record of erasures: how much was found and erased, by whom and when. Whom it was about is a salted hash.
 
-use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{ErasureStatus, Reach};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -10,8 +9,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct ErasureRow {
     pub id: String,
-    /// `planned`, `done` or `incomplete`.
-    pub status: String,
+    pub status: ErasureStatus,
     pub requested_by: String,
     /// The units that it is limited to, a JSON array.
     pub units: Option<String>,
@@ -32,25 +30,6 @@ const INSERT: Sql =
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, row: &ErasureRow) -> Result<()> {
     conn.execute(&INSERT, with_rows(args![], std::slice::from_ref(row))).await?;
-    Ok(())
-}
-
-const SETTLE: Sql = sql!(
-    "erasures.settle",
-    "UPDATE erasures SET status = $2, erased = $3, signature = $4, done_at = $5 WHERE id = $1",
-);
-
-/// Writes what an erasure did.
-#[boxed]
-pub async fn settle(
-    conn: &mut Conn<'_>,
-    id: &str,
-    status: &str,
-    erased: &str,
-    signature: &str,
-    now: Timestamp,
-) -> Result<()> {
-    conn.execute(&SETTLE, args![id, status, erased, signature, now]).await?;
     Ok(())
 }
 
@@ -82,4 +61,4 @@ pub async fn page(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<
     conn.fetch_all(&PAGE, args![limit, reach]).await
 }
 
-crate::db::statements![INSERT, SETTLE, BY_ID, PAGE];
+crate::db::statements![INSERT, BY_ID, PAGE];

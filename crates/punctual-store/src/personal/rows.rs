@@ -1,7 +1,7 @@
 //! Work, messages, surveys, events, sources and audit entries that are about a person.
 
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -11,7 +11,7 @@ pub struct FoundWork {
     pub id: i64,
     pub key: String,
     pub kind: String,
-    pub status: String,
+    pub status: WorkStatus,
     pub input: String,
     pub trace_blob: Option<String>,
     pub business_unit: Option<String>,

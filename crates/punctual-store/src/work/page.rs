@@ -2,7 +2,7 @@
 //! want, over a bounded number of rows, and says where the next one goes on.
 
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, WorkStatus};
 
 use super::WorkRow;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 /// What a page of work is limited to; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
 pub struct WorkFilter {
-    pub status: Option<String>,
+    pub status: Option<WorkStatus>,
     /// Without one, what keeps reminders true behind the scenes is left out.
     pub kind: Option<String>,
     pub on_hold: Option<bool>,
@@ -148,16 +148,15 @@ enum Walk {
 impl Walk {
     async fn of(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Self> {
         let most = with_surplus(BY_INDEX);
-        let status = filter.status.as_deref();
         let few: Option<(&'static Sql, &'static Sql, Vec<Arg>)> =
             match (&filter.source_type, &filter.source_id) {
                 (Some(kind), Some(id)) => Some((&OF_SOURCE, &COUNT_OF_SOURCE, args![most, kind, id])),
                 (Some(kind), None) => Some((&OF_TYPE, &COUNT_OF_TYPE, args![most, kind])),
                 _ => None,
             };
-        let by_status: Option<(&'static Sql, &'static Sql, Vec<Arg>)> = match status {
-            Some("pending") => Some((&PENDING, &COUNT_PENDING, args![most])),
-            Some("processing") => Some((&PROCESSING, &COUNT_PROCESSING, args![most])),
+        let by_status: Option<(&'static Sql, &'static Sql, Vec<Arg>)> = match filter.status {
+            Some(WorkStatus::Pending) => Some((&PENDING, &COUNT_PENDING, args![most])),
+            Some(WorkStatus::Processing) => Some((&PROCESSING, &COUNT_PROCESSING, args![most])),
             _ => None,
         };
         for (page, count, bound) in few.into_iter().chain(by_status) {
@@ -166,9 +165,9 @@ impl Walk {
                 return Ok(Self::Few(page));
             }
         }
-        Ok(match status {
+        Ok(match filter.status {
             _ if filter.on_hold == Some(true) => Self::Held,
-            Some("failed") => Self::Failed,
+            Some(WorkStatus::Failed) => Self::Failed,
             _ => Self::Newest,
         })
     }

@@ -1,5 +1,6 @@
 //! Consumers, what nodes report of them, and the events that were taken.
 
+use punctual_model::ConsumerLink;
 use punctual_store::{
     consumers::{self, ConsumerRow, HealthRow},
     known_events::{self, EventName},
@@ -47,7 +48,7 @@ async fn reports_add_up_and_keep_what_the_last_one_does_not_say(bed: TestBed) {
     let report = |consumer: &str, error: Option<&str>, reported_at: i64| HealthRow {
         consumer: consumer.into(),
         node: "a".into(),
-        state: if error.is_some() { "disconnected" } else { "connected" }.into(),
+        state: if error.is_some() { ConsumerLink::Disconnected } else { ConsumerLink::Connected },
         since: reported_at,
         last_message_at: error.map(|_| reported_at),
         lag: None,

@@ -1,7 +1,7 @@
 //! Pages of the API: whatever they are filtered by, each looks at a bounded number of rows over the index that was meant, and
 //! all of them together find what there is, once and in order.
 
-use punctual_model::{NotificationStatus, Reach};
+use punctual_model::{NotificationStatus, Reach, WorkStatus};
 use punctual_store::{
     notifications::{self, NotificationFilter, Stuck},
     work::{self, WorkFilter},
@@ -143,7 +143,7 @@ async fn pages_of_work_look_at_a_bounded_number_of_rows(bed: TestBed) {
     );
     fill(&bed, rows).await;
     let any = || WorkFilter { limit: 50, ..Default::default() };
-    let with_status = |status: &str| WorkFilter { status: Some(status.into()), ..any() };
+    let with_status = |status: &str| WorkFilter { status: WorkStatus::parse(status), ..any() };
     let of = |kind: &str, id: Option<&str>| WorkFilter {
         source_type: Some(kind.into()),
         source_id: id.map(str::to_owned),

@@ -1,7 +1,7 @@
 //! The tables of reports and rollouts: subscriptions by version, one owner a run, records, stages, and the views that
 //! other schedulers read.
 
-use punctual_model::{InputHash, NewWork, OwnershipStatus, Reach, Trigger, WorkKey};
+use punctual_model::{InputHash, NewWork, OwnershipStatus, Reach, RunOutcome, Trigger, WorkKey};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     rollouts::{self, RolloutRow},
@@ -154,7 +154,7 @@ async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
         stage,
         due_at: bed.now().as_microsecond(),
         decided_at: 0,
-        outcome: outcome.into(),
+        outcome: RunOutcome::parse(outcome).unwrap(),
         reason: None,
         attempts: 1,
         conflicts: i64::from(outcome == "conflict"),
@@ -194,7 +194,7 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
         stage: None,
         due_at: 0,
         decided_at: 0,
-        outcome: "delivered".into(),
+        outcome: RunOutcome::Delivered,
         reason: None,
         attempts: 1,
         conflicts: 0,

@@ -1,6 +1,6 @@
 //! What tests read: rows as they are stored.
 
-use punctual_model::{NotificationStatus, Reach};
+use punctual_model::{NotificationStatus, Reach, WorkStatus};
 use punctual_store::{
     Reader, attempts,
     attempts::AttemptRow,
@@ -77,9 +77,8 @@ impl TestBed {
     pub(super) async fn open_rows(&self) -> Vec<String> {
         let mut reader = self.read().await;
         let mut open = Vec::new();
-        for (status, on_hold) in [("pending", Some(false)), ("processing", None)] {
-            let filter =
-                WorkFilter { status: Some(status.into()), on_hold, limit: SHOWN, ..Default::default() };
+        for (status, on_hold) in [(WorkStatus::Pending, Some(false)), (WorkStatus::Processing, None)] {
+            let filter = WorkFilter { status: Some(status), on_hold, limit: SHOWN, ..Default::default() };
             let rows = work::list(&mut reader.conn(), &Reach::Everything, &filter)
                 .await
                 .unwrap_or_else(|error| panic!("{error:?}"));

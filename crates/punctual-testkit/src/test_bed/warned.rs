@@ -43,7 +43,7 @@ impl TestBed {
             }
         }
         let mut reader = self.read().await;
-        let failed = Some(WorkStatus::Failed.as_str().into());
+        let failed = Some(WorkStatus::Failed);
         for (what, status, on_hold) in [("on hold", None, Some(true)), ("failed", failed, None)] {
             let filter = WorkFilter { status, on_hold, limit: ROWS, ..Default::default() };
             let rows = work::list(&mut reader.conn(), &Reach::Everything, &filter).await;

@@ -222,7 +222,7 @@ pub async fn run_now(
     // One that is there keeps its moment: what it reports on follows from when it was asked for.
     let known = punctual_store::work::by_key(&mut tx.conn(), &by.reach(), wanted.key.as_str()).await?;
     if let Some(known) = known {
-        let outcome = match known.status()? {
+        let outcome = match known.status {
             WorkStatus::Completed => Some(EnsureOutcome::Completed),
             WorkStatus::Processing => Some(EnsureOutcome::InProgress),
             WorkStatus::Pending => Some(EnsureOutcome::Unchanged),
@@ -259,7 +259,7 @@ pub async fn retry(
     if run.on_hold {
         return engine.release_work(by, run.id, seen).await;
     }
-    match run.status()? {
+    match run.status {
         WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => {
             return engine.retry_work(by, run.id, seen).await;
         }

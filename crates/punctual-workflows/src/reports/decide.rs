@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};
 use punctual_model::{
     Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId,
-    OwnershipStatus, Reach, ReasonCode, WorkKey, ids::derive_uuid,
+    OwnershipStatus, Reach, ReasonCode, RunOutcome, WorkKey, ids::derive_uuid,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -81,7 +81,7 @@ impl Loaded {
 
 /// What became of a run, in one word for figures.
 struct Outcome {
-    word: &'static str,
+    word: RunOutcome,
     decision: Decision,
     details: Details,
     delivered: Option<String>,
@@ -89,10 +89,10 @@ struct Outcome {
 
 impl Outcome {
     fn skipped(reason: ReasonCode) -> Self {
-        Self::plain("skipped", Decision::Skip(reason))
+        Self::plain(RunOutcome::Skipped, Decision::Skip(reason))
     }
 
-    fn plain(word: &'static str, decision: Decision) -> Self {
+    fn plain(word: RunOutcome, decision: Decision) -> Self {
         Self { word, decision, details: Details::None, delivered: None }
     }
 }
@@ -117,7 +117,7 @@ impl Decide<Put> for Loaded {
                         detail: fault,
                         may_pass: None,
                     },
-                    ..Outcome::plain("failed", Decision::Fail(ReasonCode::DefinitionInvalid))
+                    ..Outcome::plain(RunOutcome::Failed, Decision::Fail(ReasonCode::DefinitionInvalid))
                 }
             }
             (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage),
@@ -163,20 +163,20 @@ impl Loaded {
         match &self.prepared {
             // It has become active since it was checked: retry.
             Prepared::Inactive => {
-                Outcome::plain("retrying", Decision::Retry(ReasonCode::SubscriptionChanged))
+                Outcome::plain(RunOutcome::Retrying, Decision::Retry(ReasonCode::SubscriptionChanged))
             }
             Prepared::Missed => Outcome::skipped(ReasonCode::Missed),
             Prepared::NotOurs => not_ours(stage, self.kind_of(run)),
             Prepared::Conflict { owner, status } => Outcome {
                 details: Details::Conflict { owner: owner.clone(), status: *status },
-                ..Outcome::plain("conflict", Decision::Hold(ReasonCode::OwnershipConflict))
+                ..Outcome::plain(RunOutcome::Conflict, Decision::Hold(ReasonCode::OwnershipConflict))
             },
             // Whoever asks again gets what was made the first time.
             Prepared::Delivered { .. } => Outcome::skipped(ReasonCode::AlreadyDelivered),
             Prepared::Fault { may_pass, reason, code, detail } => {
                 let (word, decision) = match may_pass {
-                    true => ("retrying", Decision::Retry(*reason)),
-                    false => ("failed", Decision::Fail(*reason)),
+                    true => (RunOutcome::Retrying, Decision::Retry(*reason)),
+                    false => (RunOutcome::Failed, Decision::Fail(*reason)),
                 };
                 let (code, detail) = (code.clone(), Some(detail.clone()));
                 let details = Details::Fault { code, detail, may_pass: Some(*may_pass) };
@@ -201,10 +201,10 @@ impl Loaded {
 /// A run that the stage leaves to the old scheduler: in the shadow it is written down that it was expected.
 fn not_ours(stage: Option<Stage>, kind: RunKind) -> Outcome {
     match duty(stage, kind) {
-        Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::Shadow)),
+        Duty::Expect => Outcome::plain(RunOutcome::Shadow, Decision::Skip(ReasonCode::Shadow)),
         Duty::Leave => Outcome::skipped(ReasonCode::RolloutNotBegun),
         // The stage has changed since: retry.
-        Duty::Make => Outcome::plain("retrying", Decision::Retry(ReasonCode::StageChanged)),
+        Duty::Make => Outcome::plain(RunOutcome::Retrying, Decision::Retry(ReasonCode::StageChanged)),
     }
 }
 
@@ -226,7 +226,7 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: &Made, readers: &Re
         "artefacts": made.artefacts.iter().map(|file| file.blob.as_str()).collect::<Vec<_>>(),
     });
     Outcome {
-        word: "delivered",
+        word: RunOutcome::Delivered,
         decision: Decision::Deliver(new),
         details,
         delivered: Some(coordinates.to_string()),
@@ -343,7 +343,7 @@ pub struct Record {
     unit: Option<String>,
     stage: Option<i64>,
     due_at: i64,
-    outcome: &'static str,
+    outcome: RunOutcome,
     reason: Option<String>,
     details: Details,
 }
@@ -422,7 +422,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
         match row {
             Put::Delivered { key, coordinates } => delivered.push((key.clone(), coordinates.clone())),
             Put::Record(record) => records.push(RecordRow {
-                conflicts: i64::from(record.outcome == "conflict"),
+                conflicts: i64::from(record.outcome == RunOutcome::Conflict),
                 key: record.key.clone(),
                 workflow: KIND.to_owned(),
                 subject_id: record.guid.clone(),
@@ -430,7 +430,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
                 stage: record.stage,
                 due_at: record.due_at,
                 decided_at: now.as_microsecond(),
-                outcome: record.outcome.to_owned(),
+                outcome: record.outcome,
                 reason: record.reason.clone(),
                 attempts: 1,
                 has_files: matches!(&record.details, Details::Made { artefacts, .. } if !artefacts.is_empty()),

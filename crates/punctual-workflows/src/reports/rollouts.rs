@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
-use punctual_model::{AuditAction, OwnershipStatus, Reach};
+use punctual_model::{AuditAction, OwnershipStatus, Reach, RunOutcome};
 use punctual_store::{
     Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -171,7 +171,7 @@ pub async fn comparison(
     let away = run_ownership::by_keys(conn, away).await?;
     let elsewhere = run_records::by_keys(conn, extra).await?;
     let elsewhere: HashSet<String> =
-        elsewhere.into_iter().filter(|row| row.outcome == "shadow").map(|row| row.key).collect();
+        elsewhere.into_iter().filter(|row| row.outcome == RunOutcome::Shadow).map(|row| row.key).collect();
     found.retain(|row| !elsewhere.contains(&row.key));
     found.extend(away.into_iter().filter(|row| row.owner == owner));
     let expected: Vec<(String, Timestamp)> = expected

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Reach, WorkKey};
+use punctual_model::{Reach, WorkKey, WorkStatus};
 use punctual_store::{
     Conn, StoreError, Stretch,
     attempts::{self, AttemptRow},
@@ -100,7 +100,7 @@ pub async fn of(
     conn: &mut Conn<'_>,
     reach: &Reach,
     guid: &str,
-    status: Option<String>,
+    status: Option<WorkStatus>,
     before: Option<i64>,
     limit: i64,
 ) -> Result<Stretch<WorkRow>, StoreError> {

@@ -177,7 +177,7 @@ async fn show(
                 .as_deref()
                 .and_then(|rule| in_words.get(rule).cloned())
                 .unwrap_or_else(|| "A rule that is no more".to_owned()),
-            pill: words::work(&work.status, work.on_hold),
+            pill: words::work(work.status, work.on_hold),
             reason: words::reason(work.reason_code.as_deref()),
             due: visit.zone.when(Timestamp::from_microsecond(work.due_at).unwrap_or_default(), now),
             messages: sent

@@ -160,7 +160,7 @@ async fn show(
         sentence: sentence(&view, &stored),
         done: (Fields::of_query(&uri).text("done") == "retried")
             .then_some("Retrying under the same key and owner."),
-        pill: words::work(&view.work.status, view.work.on_hold),
+        pill: words::work(view.work.status, view.work.on_hold),
         reason: words::reason(view.work.reason_code.as_deref()),
         fault,
         ownership,

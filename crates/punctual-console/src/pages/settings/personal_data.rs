@@ -11,7 +11,7 @@ use axum::{
     routing::{get, post},
 };
 use punctual_engine::personal::{Certificate, EraseOptions, Erasure, KindCount, Person};
-use punctual_model::Scope;
+use punctual_model::{ErasureStatus, Scope};
 use punctual_wire::{Code, FieldError, Problem};
 use serde_json::json;
 
@@ -138,7 +138,7 @@ async fn past(app: &Shared, visit: &Visit) -> Result<Vec<Past>, Refusal> {
         .map(|(id, status, proof)| Past {
             link: format!("/settings/personal-data/erasure?id={id}"),
             at: visit.zone.when(proof.erased_at, now),
-            status: if status == "done" { "Done" } else { "Incomplete" },
+            status: if status == ErasureStatus::Done { "Done" } else { "Incomplete" },
             by: proof.erased_by,
             rows: grouped(proof.erased.iter().map(|count| count.rows).sum()),
         })
@@ -180,9 +180,11 @@ async fn found(app: &Shared, visit: &Visit, uri: &Uri) -> Result<(Erasure, Certi
 
 async fn certificate(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let (erasure, certificate) = found(&app, &visit, &uri).await?;
-    let sentence = match erasure.status.as_str() {
-        "done" => "A second search found nothing.",
-        _ => "Some rows were in use. Erase again in a minute.",
+    let sentence = match erasure.status {
+        ErasureStatus::Done => "A second search found nothing.",
+        ErasureStatus::Planned | ErasureStatus::Incomplete => {
+            "Some rows were in use. Erase again in a minute."
+        }
     };
     page(&CertificatePage {
         frame: visit.frame(&app, "Certificate of erasure", "/settings").await?,

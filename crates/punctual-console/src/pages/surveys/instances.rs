@@ -162,6 +162,7 @@ async fn show(
         } else {
             format!("Reminder {}", entry.ordinal - 1)
         };
+        // tidy-allow: a word of the log, which may be a reason code too
         let (said, class) = match entry.status.as_str() {
             "delivered" => ("arrived", "good"),
             "underway" => ("on its way", ""),

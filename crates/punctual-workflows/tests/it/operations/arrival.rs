@@ -315,7 +315,7 @@ async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
     let second = bed.work(&format!("{}~1", key_of(&rule))).await;
-    assert_eq!(second.status, "completed");
+    assert_eq!(second.status.as_str(), "completed");
     let statuses: Vec<String> =
         bed.notifications().await.into_iter().map(|row| row.status.as_str().to_owned()).collect();
     assert!(statuses.contains(&"delivered".into()) && statuses.contains(&"withdrawn".into()), "{statuses:?}");

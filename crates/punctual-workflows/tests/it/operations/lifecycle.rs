@@ -144,7 +144,7 @@ async fn a_deleted_event_stops_its_messages(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let before = only_rule(&bed, &id).await;
     delete(&bed, &id).await;
-    assert_eq!(bed.work(&key_of(&before)).await.status, "deactivated");
+    assert_eq!(bed.work(&key_of(&before)).await.status.as_str(), "deactivated");
     assert!(rule(&bed, &before.id).await.deleted_at.is_some());
     bed.run_for(120).await;
     assert!(bed.sent().is_empty());
@@ -246,7 +246,7 @@ async fn a_date_just_past_is_told_at_once_and_one_long_past_is_not(bed: TestBed)
         (skipped.status.as_str(), skipped.reason_code.as_deref()),
         ("deactivated", Some("anchor-in-past"))
     );
-    assert_eq!(bed.work(&key_of(&only_rule(&bed, &id).await)).await.status, "completed");
+    assert_eq!(bed.work(&key_of(&only_rule(&bed, &id).await)).await.status.as_str(), "completed");
 }
 
 async fn creating_the_same_again_changes_nothing(bed: TestBed) {

@@ -164,7 +164,7 @@ async fn a_row_that_no_rule_points_to_is_ended(bed: TestBed) {
         let work = bed.work(&key).await;
         assert_eq!((work.status.as_str(), work.reason_code.as_deref()), ("deactivated", Some("orphaned")));
     }
-    assert_eq!(bed.work(&key_of(&rule)).await.status, "pending");
+    assert_eq!(bed.work(&key_of(&rule)).await.status.as_str(), "pending");
     bed.run_for(3_600).await;
     assert_eq!(bed.sent().len(), 1);
 }
@@ -186,10 +186,10 @@ async fn a_failed_delete_is_made_good(bed: TestBed) {
     bed.faults.fail_every("work.deactivate", false, 1);
     delete(&bed, &id).await;
     bed.faults.heal();
-    assert_eq!(bed.work(&key_of(&rule)).await.status, "pending");
+    assert_eq!(bed.work(&key_of(&rule)).await.status.as_str(), "pending");
     bed.wait(60);
     bed.tick().await;
-    assert_eq!(bed.work(&key_of(&rule)).await.status, "deactivated");
+    assert_eq!(bed.work(&key_of(&rule)).await.status.as_str(), "deactivated");
     assert_eq!(super::rule(&bed, &rule.id).await.sync_status, SyncStatus::Synced);
 }
 

@@ -1,0 +1,71 @@
+//! A status that is compared with a text: a spelling that does not exist compiles, and is never true.
+
+use crate::source::Source;
+
+const SAYS: &str = "a status compared with a text; it has an enum";
+
+/// Where a status is a text: the store, which writes it, the judge of the trials, and providers of channels, whose words are theirs.
+const TEXTS: [&str; 4] =
+    ["crates/punctual-store/", "crates/punctual-testkit/", "crates/punctual-channels/", "xtask/"];
+
+/// Fields that hold a word with an enum.
+const WORDS: [&str; 4] = ["status", "sync_status", "outcome", "state"];
+
+/// Those of templates: the state of a step on a page is a class.
+const WORDS_OF_PAGES: &[&str] = WORDS.split_at(3).0;
+
+pub fn in_source(path: &str, source: &Source) -> Vec<(usize, &'static str)> {
+    let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+    if is_test || TEXTS.iter().any(|place| path.starts_with(place)) {
+        return Vec::new();
+    }
+    let code = source.code.split("#[cfg(test)]").next().unwrap_or_default();
+    compared(code, &WORDS).map(|at| (source.line_of(at), SAYS)).collect()
+}
+
+pub fn in_page(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+    if !path.ends_with(".html") {
+        return Vec::new();
+    }
+    compared(text, WORDS_OF_PAGES).map(|at| (1 + text[..at].matches('\n').count(), SAYS)).collect()
+}
+
+/// Where one of these names is compared with a text.
+fn compared<'c>(code: &'c str, words: &'c [&str]) -> impl Iterator<Item = usize> + 'c {
+    let places = words.iter().flat_map(|word| code.match_indices(word).map(|(at, _)| (at, at + word.len())));
+    let found = places.filter(|(at, end)| is_whole(code, *at, *end) && is_compared(code, *at, &code[*end..]));
+    found.map(|(at, _)| at)
+}
+
+/// Whether a name is a whole one: `status`, and not `status_code` or `by_status`.
+fn is_whole(code: &str, at: usize, end: usize) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    !is_part(code[..at].chars().next_back()) && !is_part(code[end..].chars().next())
+}
+
+/// Whether what follows a name compares it with a text: by an operator, in `matches!`, or as the arms of a `match`.
+fn is_compared(code: &str, at: usize, after: &str) -> bool {
+    let mut after = after;
+    for text in [".as_str()", ".as_deref()", ".as_ref()"] {
+        after = after.strip_prefix(text).unwrap_or(after);
+    }
+    let is_text = |rest: &str| rest.trim_start().trim_start_matches("Some(").starts_with('"');
+    let operator = ["==", "!="].into_iter().find_map(|sign| after.trim_start().strip_prefix(sign));
+    let before = code[..at].trim_end_matches(|c: char| c.is_alphanumeric() || "_.&*".contains(c));
+    let in_arms = before.ends_with("matches!(") && after.strip_prefix(',').is_some_and(is_text);
+    let in_match =
+        before.trim_end().ends_with("match") && after.trim_start().strip_prefix('{').is_some_and(is_text);
+    operator.is_some_and(is_text) || in_arms || in_match
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_compares_with_an_enum_too() {
+        let text = "<p>\n{% if row.status == \"failed\" %}\n{% if row.status == WorkStatus::Failed %}\n{% if step.state == \"now\" %}";
+        assert_eq!(in_page("crates/a/templates/row.html", text), [(2, SAYS)]);
+        assert_eq!(in_page("docs/reports.md", text), []);
+    }
+}
