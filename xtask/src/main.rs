@@ -10,6 +10,7 @@ mod keeper;
 mod names;
 mod node;
 mod postgres;
+mod previous;
 mod promtool;
 mod python;
 mod reach;

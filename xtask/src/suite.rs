@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::environment::Environment;
-use crate::{run, tools};
+use crate::{previous, run, tools};
 
 /// A long trial: the tests whose names start with `rig_<name>_`. Every test run does them at a small scale.
 struct Trial {
@@ -82,6 +82,10 @@ const TRIALS: &[Trial] = &[
     },
     Trial { name: "stall", about: "a node stopped for longer than its lease and continued under load" },
     Trial {
+        name: "upgrade",
+        about: "nodes of the release before replaced by this one under load, with the changes of the schema in between",
+    },
+    Trial {
         name: "zones",
         about: "every change of every time zone against an oracle; run it when jiff or its zones are updated",
     },
@@ -112,6 +116,7 @@ pub const FULL_SCALE: &[(&str, &str, u64)] = &[
     ("power", "site", 1_000),
     ("stall", "sqlite", 2_000),
     ("stall", "postgres", 2_000),
+    ("upgrade", "postgres", 100),
 ];
 
 /// What a trial does.
@@ -134,6 +139,12 @@ pub struct Limits {
     /// The seed of the first round.
     #[arg(long)]
     seed: Option<u64>,
+    /// For `upgrade`: the binary of the release before.
+    #[arg(long, value_name = "PATH", conflicts_with = "from")]
+    previous: Option<PathBuf>,
+    /// For `upgrade`: a commit of the release before, whose binary is built under `target/previous`.
+    #[arg(long, value_name = "COMMIT")]
+    from: Option<String>,
 }
 
 impl Limits {
@@ -153,6 +164,13 @@ impl Limits {
             ("PUNCTUAL_RIG_SEED", self.seed),
         ];
         variables.extend(numbers.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))));
+        let previous = match (&self.previous, &self.from) {
+            (Some(path), _) => Some(std::path::absolute(path)?),
+            (None, Some(commit)) => Some(previous::build(commit)?),
+            (None, None) => None,
+        };
+        let previous = previous.map(|path| ("PUNCTUAL_RIG_PREVIOUS", path.to_string_lossy().into_owned()));
+        variables.extend(previous);
         Ok(variables)
     }
 }
@@ -178,6 +196,9 @@ pub fn test(args: &[String]) -> Result<u8> {
 
 /// Runs one trial, or `all`, at full scale, or shows the `list`.
 pub fn rig(name: &str, limits: &Limits, args: &[String]) -> Result<u8> {
+    if name == "upgrade" && limits.previous.is_none() && limits.from.is_none() {
+        bail!("`rig upgrade` wants the release before: `--previous PATH` or `--from COMMIT`");
+    }
     if name == "list" {
         for Trial { name, about } in TRIALS {
             println!("{name:<12} {about}");

@@ -19,6 +19,7 @@ mod patroni;
 mod power;
 mod scene;
 mod stall;
+mod upgrade;
 mod volume;
 
 /// Networks and file systems of a trial's own can be made by root alone. Where somebody else runs the tests, such a trial

@@ -31,6 +31,8 @@ pub struct Place {
     pub wrapper: Vec<String>,
     /// The address that its servers listen on.
     pub listen: String,
+    /// The program that its servers run.
+    pub binary: PathBuf,
 }
 
 impl Place {
@@ -50,6 +52,7 @@ impl Place {
             data: None,
             wrapper: Vec::new(),
             listen: "127.0.0.1:0".into(),
+            binary: binary(),
         }
     }
 
@@ -92,7 +95,7 @@ impl Place {
     }
 
     fn command_as(&self, subcommand: &str, database_url: Option<&str>, more: &[&str]) -> Command {
-        let mut words = self.wrapper.iter().map(Into::into).chain([binary().into_os_string()]);
+        let mut words = self.wrapper.iter().map(Into::into).chain([self.binary.clone().into_os_string()]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).args([subcommand, "--listen", &self.listen]);
         command.args(["--admin-key", KEY, "--sweep-every", "1s"]);

@@ -17,6 +17,9 @@ use crate::server::{KEY, client};
 const CLIENTS: usize = 4;
 /// Between two requests of one client: enough to keep calls under way, and not so much that a trial is about its backlog.
 const PACE_MS: u64 = 10;
+/// How often, and after how long, a client that repeats asks again before it gives up: ten seconds in all.
+const REPEATS: usize = 100;
+const REPEAT_AFTER_MS: u64 = 100;
 
 /// Clients at work.
 pub struct Load {
@@ -34,20 +37,33 @@ struct Shared {
     many: usize,
     /// Whether the clients are scripts at a site.
     is_site: bool,
+    /// Whether they repeat what failed, at the next server.
+    repeats: bool,
+    given_up: AtomicU64,
 }
 
 impl Load {
     /// Starts the clients; one message in eight goes to `many` targets, the others to one.
     pub fn start(addresses: Vec<String>, many: usize) -> Self {
-        Self::of(addresses, many, false)
+        Self::of(addresses, many, false, false)
+    }
+
+    /// Starts clients that repeat what failed, under the same id.
+    pub fn that_repeats(addresses: Vec<String>, many: usize) -> Self {
+        Self::of(addresses, many, false, true)
+    }
+
+    /// How many requests failed whatever their client did.
+    pub fn given_up(&self) -> u64 {
+        self.shared.given_up.load(Ordering::Relaxed)
     }
 
     /// Starts clients of the agent of a site.
     pub fn at_site(agent: String) -> Self {
-        Self::of(vec![agent], 1, true)
+        Self::of(vec![agent], 1, true, false)
     }
 
-    fn of(addresses: Vec<String>, many: usize, is_site: bool) -> Self {
+    fn of(addresses: Vec<String>, many: usize, is_site: bool, repeats: bool) -> Self {
         let shared = Arc::new(Shared {
             addresses: Mutex::new(addresses),
             told: Mutex::default(),
@@ -56,6 +72,8 @@ impl Load {
             stop: AtomicBool::new(false),
             many,
             is_site,
+            repeats,
+            given_up: AtomicU64::new(0),
         });
         let clients = (0..CLIENTS).map(|number| tokio::spawn(ask(shared.clone(), number))).collect();
         Self { shared, clients }
@@ -108,14 +126,24 @@ async fn ask(shared: Arc<Shared>, number: usize) {
         let key = format!("key-{n:08}");
         let (path, body) = if shared.is_site { to_site(n, &key) } else { request(n, &key, &targets) };
         let not_before = body["sendAt"].as_str().and_then(|at| at.parse().ok());
-        let address = {
+        let send = |repeat: usize| {
             let addresses = shared.addresses.lock().unwrap();
-            addresses[number % addresses.len()].clone()
+            let address = &addresses[(number + repeat) % addresses.len()];
+            let request = client.post(format!("{address}{path}")).bearer_auth(KEY).json(&body);
+            request.timeout(Duration::from_secs(10)).send()
         };
-        let request = client.post(format!("{address}{path}")).bearer_auth(KEY).json(&body);
-        let answer = request.timeout(Duration::from_secs(10)).send().await;
+        let mut answer = send(0).await.map(|answer| answer.status());
+        let mut repeats = 0;
+        while shared.repeats
+            && repeats < REPEATS
+            && !answer.as_ref().is_ok_and(|status| !status.is_server_error())
+        {
+            pause(REPEAT_AFTER_MS).await;
+            repeats += 1;
+            answer = send(repeats).await.map(|answer| answer.status());
+        }
         let asked = Asked { key, targets, not_before };
-        match answer.map(|answer| answer.status()) {
+        match answer {
             Ok(status) if status.is_success() => {
                 shared.told.lock().unwrap().acknowledged.push(asked);
                 shared.acknowledged.fetch_add(1, Ordering::Relaxed);
@@ -124,6 +152,7 @@ async fn ask(shared: Arc<Shared>, number: usize) {
             // Answers that say: not stored.
             Ok(status) if status.is_client_error() => panic!("{path} was refused: {status}"),
             _ => {
+                shared.given_up.fetch_add(u64::from(shared.repeats), Ordering::Relaxed);
                 shared.told.lock().unwrap().unanswered.push(asked);
                 pause(PACE_MS * 2).await;
             }
