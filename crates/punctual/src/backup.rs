@@ -65,6 +65,21 @@ pub async fn run(args: BackupArgs) -> Result<()> {
     tell(&renamed?, &args)
 }
 
+/// Copies the database alone into a new folder, as a backup does: for measuring it.
+pub async fn copy_database(url: &str, folder: &Path) -> Result<()> {
+    private_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    match url.strip_prefix("sqlite:") {
+        Some(file) => copy_file(file, folder).await,
+        None => postgres::dump(url, &folder.join(DUMP)).await,
+    }
+}
+
+async fn copy_file(file: &str, folder: &Path) -> Result<()> {
+    let (from, to) = (PathBuf::from(file.trim_start_matches("//")), folder.join(SQLITE));
+    tokio::task::spawn_blocking(move || copy_sqlite(&from, &to, |_, _| ())).await??;
+    Ok(())
+}
+
 /// A name beside a folder for what is not finished.
 pub fn beside(folder: &Path, word: &str) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
@@ -88,9 +103,7 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
     match url.strip_prefix("sqlite:") {
         Some(_) if args.without_database => bail!("--without-database is for PostgreSQL"),
         Some(file) => {
-            let from = PathBuf::from(file.trim_start_matches("//"));
-            let to = part.join(SQLITE);
-            tokio::task::spawn_blocking(move || copy_sqlite(&from, &to, |_, _| ())).await??;
+            copy_file(file, part).await?;
             counts = Some(check_copy(&part.join(SQLITE), clock.now()).await?);
             files.add(SQLITE)?;
         }

@@ -4,8 +4,10 @@
 //! comparison harness, so that Punctual is in one table with other queues.
 
 mod arrays;
+mod backup;
 mod deliver;
 mod drain;
+mod erasure;
 mod http;
 mod ingest;
 mod kpis;
@@ -89,6 +91,10 @@ enum What {
     Smtp,
     /// Events posted 1,000 a request with 50 surveys published, then the same again.
     Surveys,
+    /// A backup of so many rows while requests come in: how long it takes, and intake beside it.
+    Backup,
+    /// People erased among so many rows, one after the other, each with its plan and its proof.
+    Erasure,
 }
 
 /// What one measurement found: a line of the harness.
@@ -120,6 +126,8 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
         What::Smtp => smtp::measure(&bench, jobs(20_000)).await?,
         What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
+        What::Backup => vec![backup::measure(&bench, jobs(1_000_000)).await?],
+        What::Erasure => erasure::measure(&bench, jobs(1_000_000)).await?,
     };
     for one in &measured {
         one.print(&bench, args.json);
