@@ -19,6 +19,7 @@ const READ_WITHOUT: &[&str] = &[
     "notifications::recipients",
     "outbox::deliveries",
     "people::named",
+    "quotas::accepted",
     "receipts::of",
     "report_subscriptions::live_runs",
     "rollouts::over",

@@ -275,8 +275,10 @@ BusinessUnit = TypedDict(
     {
         "id": "str",
         "name": "str",
+        "quota": NotRequired["Union[Quota, None]"],
         "timeZone": "str",
         "updatedAt": "str",
+        "usage": NotRequired["Union[QuotaUsage, None]"],
     },
 )
 
@@ -292,6 +294,7 @@ BusinessUnitRequest = TypedDict(
     "BusinessUnitRequest",
     {
         "name": "str",
+        "quota": NotRequired["Union[QuotaInput, None]"],
         "timeZone": "str",
     },
 )
@@ -458,7 +461,7 @@ CircuitSettingInput: TypeAlias = "Union[bool, CircuitInput]"
 
 ClockRequest: TypeAlias = "dict[str, Any]"
 
-Code: TypeAlias = "Literal['json_syntax', 'json_too_deep', 'json_duplicate_key', 'text_invalid', 'content_type', 'content_encoding', 'body_too_large', 'batch_too_large', 'unknown_field', 'missing_field', 'wrong_type', 'out_of_range', 'field_conflict', 'key_invalid', 'password_weak', 'idempotency_mismatch', 'time_no_offset', 'date_invalid', 'time_in_future', 'date_out_of_range', 'zone_unknown', 'duration_invalid', 'framing_ambiguous', 'unit_unknown', 'schedule_invalid', 'schedule_never', 'months_skipped', 'due_out_of_range', 'due_too_old', 'address_invalid', 'phone_invalid', 'subject_invalid', 'header_not_allowed', 'header_invalid', 'attachment_invalid', 'blob_unknown', 'attachments_not_supported', 'template_syntax', 'template_unknown_variable', 'template_limit', 'channel_unknown', 'url_scheme', 'url_port', 'url_userinfo', 'url_forbidden', 'url_host', 'secret_reference', 'secret_required', 'auth_failed', 'scope_missing', 'not_found', 'gone', 'method_not_allowed', 'request_timeout', 'stale_version', 'state_not_allowed', 'csrf', 'page_size', 'cursor_invalid', 'rate_limited', 'storage_unavailable', 'id_reused', 'site_mismatch', 'buffer_full', 'owned_by_other', 'import_invalid', 'signature_invalid', 'internal', 'unknown']"
+Code: TypeAlias = "Literal['json_syntax', 'json_too_deep', 'json_duplicate_key', 'text_invalid', 'content_type', 'content_encoding', 'body_too_large', 'batch_too_large', 'unknown_field', 'missing_field', 'wrong_type', 'out_of_range', 'field_conflict', 'key_invalid', 'password_weak', 'idempotency_mismatch', 'time_no_offset', 'date_invalid', 'time_in_future', 'date_out_of_range', 'zone_unknown', 'duration_invalid', 'framing_ambiguous', 'unit_unknown', 'schedule_invalid', 'schedule_never', 'months_skipped', 'due_out_of_range', 'due_too_old', 'address_invalid', 'phone_invalid', 'subject_invalid', 'header_not_allowed', 'header_invalid', 'attachment_invalid', 'blob_unknown', 'attachments_not_supported', 'template_syntax', 'template_unknown_variable', 'template_limit', 'channel_unknown', 'url_scheme', 'url_port', 'url_userinfo', 'url_forbidden', 'url_host', 'secret_reference', 'secret_required', 'auth_failed', 'scope_missing', 'not_found', 'gone', 'method_not_allowed', 'request_timeout', 'stale_version', 'state_not_allowed', 'csrf', 'page_size', 'cursor_invalid', 'rate_limited', 'quota_exceeded', 'storage_unavailable', 'id_reused', 'site_mismatch', 'buffer_full', 'owned_by_other', 'import_invalid', 'signature_invalid', 'internal', 'unknown']"
 
 ComparedRun = TypedDict(
     "ComparedRun",
@@ -1765,6 +1768,31 @@ QuietHoursInput = TypedDict(
     {
         "from": "str",
         "to": "str",
+    },
+)
+
+Quota = TypedDict(
+    "Quota",
+    {
+        "channelShare": NotRequired["Union[int, None]"],
+        "rowsPerDay": NotRequired["Union[int, None]"],
+    },
+)
+
+QuotaInput = TypedDict(
+    "QuotaInput",
+    {
+        "channelShare": NotRequired["Union[int, None]"],
+        "rowsPerDay": NotRequired["Union[int, None]"],
+    },
+)
+
+QuotaUsage = TypedDict(
+    "QuotaUsage",
+    {
+        "localDate": "str",
+        "rows": "int",
+        "until": "str",
     },
 )
 
@@ -3790,6 +3818,9 @@ __all__ = [
     "PurgeRun",
     "QuietHours",
     "QuietHoursInput",
+    "Quota",
+    "QuotaInput",
+    "QuotaUsage",
     "Rate",
     "RateInput",
     "RateState",

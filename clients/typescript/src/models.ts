@@ -317,8 +317,10 @@ export interface Blob {
 export interface BusinessUnit {
   id: string;
   name: string;
+  quota?: Quota | null;
   timeZone: string;
   updatedAt: string;
+  usage?: QuotaUsage | null;
 }
 
 /** One page of a list. */
@@ -331,6 +333,7 @@ export interface BusinessUnitPage {
 /** A business unit to be defined. */
 export interface BusinessUnitRequest {
   name: string;
+  quota?: QuotaInput | null;
   /** An IANA name. */
   timeZone: string;
 }
@@ -509,7 +512,7 @@ export type CircuitSettingInput = boolean | CircuitInput;
 export type ClockRequest = Record<string, unknown>;
 
 /** What went wrong, as a stable word that programs may compare. */
-export type Code = "json_syntax" | "json_too_deep" | "json_duplicate_key" | "text_invalid" | "content_type" | "content_encoding" | "body_too_large" | "batch_too_large" | "unknown_field" | "missing_field" | "wrong_type" | "out_of_range" | "field_conflict" | "key_invalid" | "password_weak" | "idempotency_mismatch" | "time_no_offset" | "date_invalid" | "time_in_future" | "date_out_of_range" | "zone_unknown" | "duration_invalid" | "framing_ambiguous" | "unit_unknown" | "schedule_invalid" | "schedule_never" | "months_skipped" | "due_out_of_range" | "due_too_old" | "address_invalid" | "phone_invalid" | "subject_invalid" | "header_not_allowed" | "header_invalid" | "attachment_invalid" | "blob_unknown" | "attachments_not_supported" | "template_syntax" | "template_unknown_variable" | "template_limit" | "channel_unknown" | "url_scheme" | "url_port" | "url_userinfo" | "url_forbidden" | "url_host" | "secret_reference" | "secret_required" | "auth_failed" | "scope_missing" | "not_found" | "gone" | "method_not_allowed" | "request_timeout" | "stale_version" | "state_not_allowed" | "csrf" | "page_size" | "cursor_invalid" | "rate_limited" | "storage_unavailable" | "id_reused" | "site_mismatch" | "buffer_full" | "owned_by_other" | "import_invalid" | "signature_invalid" | "internal" | "unknown";
+export type Code = "json_syntax" | "json_too_deep" | "json_duplicate_key" | "text_invalid" | "content_type" | "content_encoding" | "body_too_large" | "batch_too_large" | "unknown_field" | "missing_field" | "wrong_type" | "out_of_range" | "field_conflict" | "key_invalid" | "password_weak" | "idempotency_mismatch" | "time_no_offset" | "date_invalid" | "time_in_future" | "date_out_of_range" | "zone_unknown" | "duration_invalid" | "framing_ambiguous" | "unit_unknown" | "schedule_invalid" | "schedule_never" | "months_skipped" | "due_out_of_range" | "due_too_old" | "address_invalid" | "phone_invalid" | "subject_invalid" | "header_not_allowed" | "header_invalid" | "attachment_invalid" | "blob_unknown" | "attachments_not_supported" | "template_syntax" | "template_unknown_variable" | "template_limit" | "channel_unknown" | "url_scheme" | "url_port" | "url_userinfo" | "url_forbidden" | "url_host" | "secret_reference" | "secret_required" | "auth_failed" | "scope_missing" | "not_found" | "gone" | "method_not_allowed" | "request_timeout" | "stale_version" | "state_not_allowed" | "csrf" | "page_size" | "cursor_invalid" | "rate_limited" | "quota_exceeded" | "storage_unavailable" | "id_reused" | "site_mismatch" | "buffer_full" | "owned_by_other" | "import_invalid" | "signature_invalid" | "internal" | "unknown";
 
 export interface ComparedRun {
   /** How much later the old scheduler was. */
@@ -1908,6 +1911,32 @@ export interface QuietHours {
 export interface QuietHoursInput {
   from: string;
   to: string;
+}
+
+/** What a business unit may use. */
+export interface Quota {
+  /** The per cent of a channel's calls that it may have under way on a node, with messages that are not urgent. */
+  channelShare?: number | null;
+  /** Notifications and work that are accepted on a day of its time zone. */
+  rowsPerDay?: number | null;
+}
+
+/** What a business unit may use. */
+export interface QuotaInput {
+  /** The per cent of a channel's calls that it may have under way on a node, with messages that are not urgent. */
+  channelShare?: number | null;
+  /** Notifications and work that are accepted on a day of its time zone. */
+  rowsPerDay?: number | null;
+}
+
+/** What a business unit has used of its rows today. */
+export interface QuotaUsage {
+  /** Today, in its time zone. */
+  localDate: string;
+  /** Rows that were accepted today, since it has a quota. */
+  rows: number;
+  /** When its next day begins. */
+  until: string;
 }
 
 /** At most `max` in any sliding window of that length. */

@@ -4,7 +4,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use punctual_engine::{CommandError, EngineError, SecretsError};
+use punctual_engine::{CommandError, EngineError, QuotaReached, SecretsError};
 use punctual_model::{
     Fault, NotificationStatus, WorkStatus, chain,
     status::{NotificationEvent, WorkEvent},
@@ -158,6 +158,12 @@ impl From<CommandError> for Failure {
             CommandError::Engine(error) => error.into(),
         }
     }
+}
+
+/// The problem of a request whose business unit has been given all rows of its day.
+pub(crate) fn over_quota(reached: &QuotaReached) -> Problem {
+    let QuotaReached { business_unit, rows_per_day, .. } = reached;
+    Problem::quota_exceeded(business_unit, *rows_per_day, reached.retry_after_seconds())
 }
 
 /// What a command found wrong, in the words of a problem.

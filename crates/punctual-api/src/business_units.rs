@@ -4,11 +4,12 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     business_units::{self, BusinessUnitRow},
+    quotas,
     work::instant,
 };
 use punctual_wire::{
     Page,
-    business_units::{BusinessUnit, BusinessUnitRequest},
+    business_units::{BusinessUnit, BusinessUnitRequest, Quota, QuotaUsage},
     page::NamePageQuery,
 };
 use punctual_workflows::business_units::{self as commands, NewUnit};
@@ -33,8 +34,7 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    let BusinessUnitRequest { name, time_zone } = BusinessUnitRequest::read(&body.value, "")?;
-    let new = NewUnit { id, name, time_zone };
+    let new = NewUnit::of(id, BusinessUnitRequest::read(&body.value, "")?);
     let row = commands::save(&app.engine, &app.reminders, &caller.by, new).await?;
     JsonResponse::ok(&row.shape()?)
 }
@@ -45,7 +45,16 @@ pub async fn put(
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = business_units::get(&mut reader.conn(), &caller.by.reach(), &id).await?;
-    definitions::one(&id, row)
+    let Some(row) = row else { return definitions::one::<BusinessUnitRow>(&id, None) };
+    let usage = match row.rows_per_day {
+        Some(_) => {
+            let (local_date, until) = quotas::day_of(&row, app.engine.clock.now());
+            let rows = quotas::accepted(&mut reader.conn(), &row.id, &local_date).await?;
+            Some(QuotaUsage { local_date, rows, until })
+        }
+        None => None,
+    };
+    JsonResponse::ok(&BusinessUnit { usage, ..row.shape()? })
 }
 
 /// All business units, by id
@@ -85,6 +94,8 @@ impl Definition for BusinessUnitRow {
             id: self.id,
             name: self.name,
             time_zone: self.time_zone,
+            quota: Quota::stored(self.rows_per_day, self.channel_share),
+            usage: None,
         })
     }
 }

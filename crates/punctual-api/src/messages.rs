@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, Failure, JsonResponse, over_quota},
     auth::{Author, Caller, Principal, ReadSent, SendLater, unit_for},
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
@@ -77,8 +77,10 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
     else {
         return Err(Problem::internal().into());
     };
-    if outcome == EnsureOutcome::Reused {
-        return Err(Problem::id_reused(&id).into());
+    match &outcome {
+        EnsureOutcome::Reused => return Err(Problem::id_reused(&id).into()),
+        EnsureOutcome::OverQuota(reached) => return Err(over_quota(reached).into()),
+        _ => {}
     }
     let row = app.engine.work_row(&caller.by.reach(), work_id).await?;
     let accepted = MessageAccepted {
@@ -127,6 +129,9 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<
             Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
+            }
+            Some(Ensured { outcome: EnsureOutcome::OverQuota(reached), .. }) => {
+                BatchItem::rejected(index, Some(id), over_quota(&reached))
             }
             Some(Ensured { outcome, .. }) => {
                 BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome))

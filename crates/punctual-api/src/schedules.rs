@@ -19,7 +19,7 @@ use punctual_workflows::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, Failure, JsonResponse, over_quota},
     auth::{Author, Caller, Principal, Read, unit_for},
     body::Json,
     idempotency::{IdempotencyKey, Ids},
@@ -61,8 +61,10 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
     let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
         return Err(Problem::internal().into());
     };
-    if outcome == EnsureOutcome::Reused {
-        return Err(Problem::id_reused(&key).into());
+    match &outcome {
+        EnsureOutcome::Reused => return Err(Problem::id_reused(&key).into()),
+        EnsureOutcome::OverQuota(reached) => return Err(over_quota(reached).into()),
+        _ => {}
     }
     let row = app.engine.work_row(&caller.by.reach(), id).await?;
     let schedule = titled(app, caller, row, Some(outcome.as_str())).await?;
@@ -110,6 +112,7 @@ fn item(index: usize, key: &str, ensured: Option<Ensured>) -> BatchItem {
     match &outcome {
         // Nothing of the row that has the key: it may be another unit's.
         EnsureOutcome::Reused => BatchItem::rejected(index, None, Problem::id_reused(key)),
+        EnsureOutcome::OverQuota(reached) => BatchItem::rejected(index, None, over_quota(reached)),
         other => BatchItem::accepted(index, other.as_str(), id.to_string(), status_after(other)),
     }
 }

@@ -246,6 +246,7 @@ pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
         | EnsureOutcome::Reactivated
         | EnsureOutcome::Revived
         | EnsureOutcome::Reused
+        | EnsureOutcome::OverQuota(_)
         | EnsureOutcome::Conflict { .. } => "pending",
         EnsureOutcome::Completed => "completed",
         EnsureOutcome::InProgress => "processing",

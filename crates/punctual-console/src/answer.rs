@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
 };
-use punctual_engine::{CommandError, EngineError};
+use punctual_engine::{CommandError, EngineError, QuotaReached};
 use punctual_model::{Fault, chain};
 use punctual_store::StoreError;
 use punctual_wire::{Code, FieldError, Problem};
@@ -114,4 +114,10 @@ impl From<EngineError> for Refusal {
             }
         }
     }
+}
+
+/// The problem of a form whose business unit has been given all rows of its day.
+pub fn over_quota(reached: &QuotaReached) -> Problem {
+    let QuotaReached { business_unit, rows_per_day, .. } = reached;
+    Problem::quota_exceeded(business_unit, *rows_per_day, reached.retry_after_seconds())
 }

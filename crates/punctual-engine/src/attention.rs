@@ -72,10 +72,12 @@ pub enum Kind {
     Consumer,
     /// What was due when the database was restored.
     Restore,
+    /// A business unit that has been given all rows of its day.
+    Quota,
 }
 
 impl Kind {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -96,6 +98,7 @@ impl Kind {
         Self::Audit,
         Self::Consumer,
         Self::Restore,
+        Self::Quota,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -120,6 +123,7 @@ impl Kind {
             Self::Audit => "audit",
             Self::Consumer => "consumer",
             Self::Restore => "restore",
+            Self::Quota => "quota",
         }
     }
 
@@ -138,6 +142,7 @@ impl Kind {
             Self::Audit => "broken",
             Self::Consumer => "disconnected",
             Self::Restore => "in doubt",
+            Self::Quota => "used up",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
             Self::Node => "not well",
@@ -194,6 +199,7 @@ impl Engine {
         let mut runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
         let mut runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
         let orphaned = report_troubles::orphaned(&mut reader.conn(), reach, limit).await?;
+        let quotas = self.quotas_waiting(&mut reader.conn(), reach).await?;
         let locked_since = self.locked_since();
         let mut locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
         let locked = nodes::locked_notifications(&mut reader.conn(), reach, locked_since, limit).await?;
@@ -251,6 +257,7 @@ impl Engine {
             .chain(circuits)
             .chain(nodes)
             .chain(chores)
+            .chain(quotas)
             .chain(
                 locked
                     .into_iter()
@@ -306,6 +313,7 @@ impl Engine {
         if *reach == Reach::Everything {
             listed.extend(self.chores_waiting(&mut reader.conn()).await?);
         }
+        listed.extend(self.quotas_waiting(&mut reader.conn(), reach).await?);
         let listed = |kind| i64::try_from(listed.iter().filter(|one| one.kind == kind).count()).unwrap_or(0);
         let counts = [
             (Kind::Hold, found.held),
@@ -328,6 +336,7 @@ impl Engine {
             (Kind::Audit, listed(Kind::Audit)),
             (Kind::Consumer, listed(Kind::Consumer)),
             (Kind::Restore, listed(Kind::Restore)),
+            (Kind::Quota, listed(Kind::Quota)),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -19,7 +19,7 @@ use punctual_store::{Conn, StoreError, channels, consumers, subscribers};
 
 use crate::{
     config::later,
-    delivery::Permits,
+    delivery::{Permits, Shares},
     references::{NO_SECRETS_DIR, SecretSource},
     secrets::open_settings,
     subscribers::{KnownSubscribers, Subscriber},
@@ -159,6 +159,8 @@ pub struct Channels {
     old_references: OnceLock<HashSet<(String, Written)>>,
     vault: Arc<Vault>,
     pub(crate) subscribers: KnownSubscribers,
+    /// What business units with a share may have of every channel.
+    pub(crate) shares: Arc<Shares>,
     state: Mutex<State>,
 }
 
@@ -189,6 +191,7 @@ impl Channels {
             old_references: OnceLock::new(),
             vault,
             subscribers: KnownSubscribers::default(),
+            shares: Arc::default(),
             state: Mutex::default(),
         })
     }
@@ -352,7 +355,7 @@ impl Channels {
             at_most_once: row.at_most_once,
             policy,
             concurrency,
-            permits: Permits::new(concurrency),
+            permits: Permits::new(concurrency, self.shares.clone()),
             adapter: row.adapter.clone(),
             written: written(row),
         })

@@ -39,7 +39,7 @@ use punctual_store::{
 pub(crate) use claim::Open;
 pub(crate) use owed::KEEPS_FAILING;
 pub(crate) use own::HandOver;
-pub(crate) use permits::{Class, Permit, Permits};
+pub(crate) use permits::{Class, Permit, Permits, Shares};
 use policy::Reservation;
 pub(crate) use send::Until;
 pub use sent::{Basis, SentContent};
@@ -188,8 +188,8 @@ impl Engine {
         self.refresh_channels(now).await?;
         let mut report = DeliveryReport::default();
         let mut failed = None;
-        for key in self.ready_channels(now).await? {
-            match self.deliver_channel(&key, now, limit).await {
+        for (key, class) in self.ready_lanes(now).await? {
+            match self.deliver_channel(&key, now, limit, class).await {
                 Ok(done) => report.add(&done),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -197,32 +197,49 @@ impl Engine {
         failed.map_or(Ok(report), Err)
     }
 
+    /// Claims and sends what is ready in one lane of a channel; in everybody's with permits of all classes, for nothing else
+    /// runs beside it.
     async fn deliver_channel(
         &self,
         key: &str,
         now: Timestamp,
         limit: i64,
+        class: Class,
     ) -> Result<DeliveryReport, EngineError> {
-        let open = match self.channel_for(key, now).await? {
+        let asks = if class == Class::Normal { Class::Urgent } else { class };
+        let (open, limit) = match self.channel_for(key, now).await? {
             Some(channel) => {
-                let mut permits = channel.permits.clone().wait(Class::Urgent).await;
-                permits.append(channel.permits.take_free(Class::Urgent, usize::MAX));
-                Some(Open { channel, permits })
+                let mut permits = channel.permits.clone().wait(asks).await;
+                permits.append(channel.permits.take_free(asks, usize::MAX));
+                // A lane takes what it can send at once, as a node does.
+                let most = i64::try_from(permits.count()).unwrap_or(limit);
+                let limit = if class == Class::Normal { limit } else { limit.min(most) };
+                (Some(Open { channel, permits }), limit)
             }
-            None => None,
+            None => (None, limit),
         };
-        let (mut report, sendings) = self.claim_deliveries(key, now, limit, Class::Normal, open).await?;
+        let (mut report, sendings) = self.claim_deliveries(key, now, limit, class, open).await?;
         for sending in sendings {
             report.add(&self.send_all(sending, Until::Limited).await?);
         }
         Ok(report)
     }
 
-    /// The channels that have a notification ready at `by`, soonest first.
-    async fn ready_channels(&self, by: Timestamp) -> Result<Vec<String>, StoreError> {
-        let ready =
-            self.earliest_deliveries().await?.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
-        Ok(ready.map(|(channel, _)| channel).collect())
+    /// The channels, and the lanes of each, that have a notification ready at `by`, soonest first.
+    async fn ready_lanes(&self, by: Timestamp) -> Result<Vec<(String, Class)>, StoreError> {
+        let mut ready: HashMap<(String, Class), i64> = HashMap::new();
+        for (channel, class, at) in self.earliest_by_class().await? {
+            let class = if class == Class::Urgent { Class::Normal } else { class };
+            if at <= by.as_microsecond() {
+                ready.entry((channel, class)).and_modify(|first| *first = at.min(*first)).or_insert(at);
+            }
+        }
+        let mut ready: Vec<(i64, String, i64, Class)> = ready
+            .into_iter()
+            .map(|((channel, class), at)| (at, channel, *class.levels(0).start(), class))
+            .collect();
+        ready.sort_by(|a, b| (a.0, &a.1, a.2).cmp(&(b.0, &b.1, b.2)));
+        Ok(ready.into_iter().map(|(_, channel, _, class)| (channel, class)).collect())
     }
 
     /// When the next notification of each channel can be claimed, soonest first.
@@ -259,6 +276,7 @@ impl Engine {
     pub(crate) async fn refresh_channels(&self, now: Timestamp) -> Result<(), StoreError> {
         // First: a channel that is open for the first time must not send past the list.
         self.refresh_suppressions(now).await?;
+        self.refresh_quotas(now).await?;
         if self.channels.is_stale(now) {
             let mut reader = self.store.read().await?;
             self.channels.refresh(&mut reader.conn(), now).await?;

@@ -13,7 +13,7 @@ use punctual_store::{
 };
 
 pub use self::requested::{Requested, ensure_requested_in};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, QuotaReached};
 
 /// What ensure did about one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum EnsureOutcome {
         stored: String,
         given: String,
     },
+    /// The business unit has been given all rows of its day: the request is refused, and nothing was stored.
+    OverQuota(QuotaReached),
 }
 
 impl EnsureOutcome {
@@ -45,7 +47,7 @@ impl EnsureOutcome {
             Self::Updated => "updated",
             Self::Unchanged => "unchanged",
             Self::Reactivated | Self::Revived => "reactivated",
-            Self::Reused => "rejected",
+            Self::Reused | Self::OverQuota(_) => "rejected",
             Self::Completed => "completed",
             Self::InProgress => "inProgress",
             Self::LeftCancelled => "cancelled",
@@ -98,6 +100,7 @@ pub async fn ensure_in(
     for inserted in work::insert_absent(&mut tx.conn(), now, &unique).await? {
         if let Some((key, new)) = wanted.get_key_value(inserted.key.as_str()) {
             tx.raise(Stage::Work, new.due_at);
+            tx.count_row(new.business_unit.as_deref(), now);
             answers.insert(*key, Ensured { id: inserted.id, outcome: EnsureOutcome::Created, result: None });
         }
     }

@@ -19,7 +19,7 @@ use punctual_store::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::{Engine, EngineError, OwnUnit};
+use crate::{Engine, EngineError, OwnUnit, QuotaReached, delivery::EVENT, quotas::Short};
 
 /// Items one group holds at most: about 5 ms of SQLite's writer.
 const GROUP: usize = 500;
@@ -37,6 +37,8 @@ pub enum Accepted {
     },
     /// The id is known with other content; nothing was changed.
     IdReused,
+    /// Its business unit has been given all rows of its day; nothing was stored.
+    OverQuota(QuotaReached),
 }
 
 /// A notification as it is handed in, with a business unit that was looked up for whoever hands it in. Nothing else is
@@ -164,27 +166,55 @@ impl Engine {
 
     async fn insert(&self, items: &[&NewNotification]) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
+        self.refresh_quotas(now).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let channels = route(&mut tx, items.iter().copied()).await?;
-        let mut queued: Vec<NotificationRow> = items
-            .iter()
+        let refused = over_quota(&mut tx, items, now).await?;
+        let allowed = || items.iter().copied().enumerate().filter(|(at, _)| !refused.contains_key(at));
+        let channels = route(&mut tx, allowed().map(|(_, item)| item)).await?;
+        let mut queued: Vec<NotificationRow> = allowed()
             .zip(channels)
-            .map(|(item, channel)| NotificationRow::new((*item).clone(), channel, now))
+            .map(|((_, item), channel)| NotificationRow::new(item.clone(), channel, now))
             .collect();
+        self.store.quotas().place(&mut queued);
         let node = self.may_send();
         let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
         // In the order of the ids, so that two groups with the same ones cannot deadlock.
         let mut unique = first_of_each(&queued);
         unique.sort_unstable_by_key(|item| item.id);
-        let (answers, inserted) = insert_in(&mut tx, &queued, &unique).await?;
+        let (answers, inserted) = insert_in(&mut tx, now, &queued, &unique).await?;
         let hand_over = self.intend_own(&mut tx, queued, inserted, reserved, now).await?;
         tx.commit().await?;
         if let Some(node) = node {
             hand_over.into_sendings().into_iter().for_each(|sending| node.spawn_sending(sending));
         }
         self.metrics.accepted(answers.iter().filter(|answer| **answer == Accepted::Created).count());
-        Ok(answers)
+        let mut answers = answers.into_iter();
+        let mut answer = |at| match refused.get(&at) {
+            Some(reached) => Some(Accepted::OverQuota(reached.clone())),
+            None => answers.next(),
+        };
+        Ok((0..items.len()).filter_map(&mut answer).collect())
     }
+}
+
+/// What the quotas of business units refuse, by place. An id that is known is answered as ever.
+async fn over_quota(
+    tx: &mut Tx,
+    items: &[&NewNotification],
+    now: Timestamp,
+) -> Result<HashMap<usize, QuotaReached>, StoreError> {
+    let unit = |item: &&NewNotification| item.business_unit.clone();
+    let units: Vec<Option<String>> = items.iter().map(unit).collect();
+    let Some(short) = Short::read(tx, units.iter().map(Option::as_deref), now).await? else {
+        return Ok(HashMap::new());
+    };
+    let doubtful = items.iter().filter(|item| short.concerns(item.business_unit.as_deref()));
+    let ids = doubtful.map(|item| item.id).collect();
+    let present = notifications::present(&mut tx.conn(), ids).await?;
+    let known: HashSet<NotificationId> = present.into_iter().map(|row| row.id).collect();
+    let rows = items.iter().map(|item| (item.business_unit.as_deref(), item.id));
+    let chosen = short.choose(rows, &known).into_iter().enumerate();
+    Ok(chosen.filter_map(|(at, reached)| Some((at, reached?))).collect())
 }
 
 /// Queues notifications in a transaction that the caller commits; an id that is already there stays as it is.
@@ -201,7 +231,7 @@ pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>)
         .collect();
     let mut unique = first_of_each(&queued);
     unique.sort_unstable_by_key(|item| item.id);
-    insert_in(tx, &queued, &unique).await?;
+    insert_in(tx, now, &queued, &unique).await?;
     Ok(())
 }
 
@@ -215,6 +245,7 @@ pub(crate) fn first_of_each(queued: &[NotificationRow]) -> Vec<&NotificationRow>
 /// are to be numbered.
 pub(crate) async fn insert_in(
     tx: &mut Tx,
+    now: Timestamp,
     queued: &[NotificationRow],
     unique: &[&NotificationRow],
 ) -> Result<(Vec<Accepted>, Vec<InsertedNotification>), StoreError> {
@@ -222,6 +253,7 @@ pub(crate) async fn insert_in(
     for item in unique.iter().filter(|item| item.lease_expires_at.is_none()) {
         tx.raise(Stage::Delivery, item.ready_at);
     }
+    count(tx, now, unique, &inserted);
     if inserted.len() == queued.len() {
         return Ok((vec![Accepted::Created; queued.len()], inserted));
     }
@@ -254,6 +286,17 @@ pub(crate) async fn insert_in(
         })
         .collect();
     Ok((answers, inserted))
+}
+
+/// Counts what is new for units with a quota. An event for a subscriber is of the installation.
+fn count(tx: &mut Tx, now: Timestamp, unique: &[&NotificationRow], inserted: &[InsertedNotification]) {
+    if !tx.quotas().limits_rows() {
+        return;
+    }
+    let new: HashSet<NotificationId> = inserted.iter().map(|row| row.id).collect();
+    for row in unique.iter().filter(|row| row.kind != EVENT && new.contains(&row.id)) {
+        tx.count_row(row.business_unit.as_deref(), now);
+    }
 }
 
 /// Which channel each of these is sent over: the one it names, else its list's, else the default of its type.

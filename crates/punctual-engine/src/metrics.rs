@@ -2,14 +2,17 @@
 
 mod figures;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram};
 use punctual_model::{SendOutcome, SpanCounts};
 
 pub use figures::Figure;
 use figures::{
-    ByAsker, ByChannel, ByConsumer, ByKind, ByReason, ByState, ByTask, Figures, OfChannel, OfConsumer,
+    ByAsker, ByChannel, ByConsumer, ByKind, ByReason, ByState, ByTask, Figures, OfChannel, OfConsumer, OfUnit,
 };
 
 use crate::{DueReport, consumers::MessageTaken, events::Touched};
@@ -36,6 +39,8 @@ pub struct Metrics {
     consumed: Family<ByConsumer, Counter>,
     consumer_connected: Family<OfConsumer, Gauge>,
     consumer_lag: Family<OfConsumer, Gauge>,
+    rows_left: Family<OfUnit, Gauge>,
+    rows_refused: Family<OfUnit, Gauge>,
 }
 
 impl Default for Metrics {
@@ -70,6 +75,8 @@ impl Metrics {
             consumed: Family::default(),
             consumer_connected: Family::default(),
             consumer_lag: Family::default(),
+            rows_left: Family::default(),
+            rows_refused: Family::default(),
         };
         metrics.list();
         metrics
@@ -125,6 +132,16 @@ impl Metrics {
             &self.consumer_connected,
         );
         figures.add("consumer_lag", "Messages that wait at the broker, where it says so", &self.consumer_lag);
+        figures.add(
+            "quota_rows_left",
+            "Rows that a business unit with a quota may still be given today, at the last sweep",
+            &self.rows_left,
+        );
+        figures.add(
+            "quota_rows_refused",
+            "Rows that this node has refused since its start because the unit's quota was used up",
+            &self.rows_refused,
+        );
     }
 
     /// Every figure, for the reference page.
@@ -140,6 +157,17 @@ impl Metrics {
 
     pub(crate) fn accepted(&self, count: usize) {
         self.accepted.inc_by(count as u64);
+    }
+
+    pub(crate) fn rows_left(&self, unit: &str, left: i64) {
+        self.rows_left.get_or_create(&OfUnit { unit: unit.to_owned() }).set(left);
+    }
+
+    pub(crate) fn rows_refused(&self, refused: HashMap<String, u64>) {
+        for (unit, count) in refused {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.rows_refused.get_or_create(&OfUnit { unit }).set(count);
+        }
     }
 
     pub(crate) fn claimed(&self, rows: usize) {

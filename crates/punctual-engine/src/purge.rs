@@ -12,7 +12,7 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, notifications, templates,
+    facts, notifications, quotas, templates,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// How long an event from a broker is known by its source and id: a broker repeats what was not acknowledged within minutes, and
 /// a stream that is read again from an earlier place is repaired within weeks.
 pub(crate) const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long the count of a day of a business unit is kept.
+const UNIT_ROWS_FOR: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 /// How many batches are one on PostgreSQL, where nobody waits for a transaction that removes rows.
 const BATCHES_TOGETHER: i64 = 8;
 /// What the purge of messages is called among the chores.
@@ -223,6 +225,7 @@ impl Engine {
         self.purge_short_lived(now).await?;
         let mut tx = self.store.begin(Lane::Claim).await?;
         consumers::forget_health(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
+        quotas::forget(&mut tx.conn(), earlier(now, UNIT_ROWS_FOR)).await?;
         if held_back.is_none() {
             // As long as messages are there, what their templates said is too.
             templates::forget_versions(&mut tx.conn(), self.purged_before(now)).await?;

@@ -53,17 +53,20 @@ impl Engine {
         mut chunk: Vec<NewNotification>,
     ) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
+        // Counted and never refused: the site has said yes to its scripts.
+        self.refresh_quotas(now).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
         let unit = sites::get(&mut tx.conn(), site).await?.and_then(|site| site.business_unit);
         chunk.iter_mut().for_each(|new| new.business_unit.clone_from(&unit));
         let channels = route(&mut tx, chunk.iter()).await?;
-        let queued: Vec<_> = chunk
+        let mut queued: Vec<_> = chunk
             .into_iter()
             .zip(channels)
             .map(|(new, channel)| NotificationRow::new(new, channel, now))
             .collect();
+        self.store.quotas().place(&mut queued);
         let unique = first_of_each(&queued);
-        let (answers, _) = insert_in(&mut tx, &queued, &unique).await?;
+        let (answers, _) = insert_in(&mut tx, now, &queued, &unique).await?;
         let reused = answers.iter().zip(&queued).filter(|(answer, _)| **answer == Accepted::IdReused);
         let conflicts: Vec<audit::Entry> = reused
             .map(|(_, item)| audit::Entry {

@@ -71,6 +71,9 @@ impl Engine {
                 }
             }
         }
+        if let Err(error) = self.fold_quotas(now).await {
+            tracing::warn!(error = %chain(&error), "the counted rows of business units could not be added up");
+        }
         let sealed = self.seal_audit().await;
         self.note_chore(Chore::Audit, audit_chain::SEAL, &sealed, now).await;
         if let Err(error) = sealed {

@@ -18,7 +18,7 @@ pub use handling::{Handling, HandlingChange};
 pub use hours::{SendWindow, Span};
 pub use limiter::{Limiter, Rate};
 pub use preference::{Preference, Topic};
-pub use urgency::{Priority, Urgency};
+pub use urgency::{LEVELS, Priority, Urgency};
 
 /// The delivery policy of a channel, as it is stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

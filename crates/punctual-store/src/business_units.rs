@@ -8,11 +8,17 @@ use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record, SetRow)]
+#[derive(Clone, Debug, Default, PartialEq, Record, SetRow)]
 pub struct BusinessUnitRow {
     pub id: String,
     pub name: String,
     pub time_zone: String,
+    /// How many rows it may be given on a day of its own.
+    pub rows_per_day: Option<i64>,
+    /// The per cent of a channel's calls that it may have under way.
+    pub channel_share: Option<i64>,
+    /// Where its messages wait; once it had a share, for good.
+    pub lane: Option<i64>,
     #[column(skip)]
     pub updated_at: i64,
 }
@@ -80,6 +86,18 @@ pub async fn page(
     conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
+// Relies on business_units_with_quota.
+const WITH_QUOTA: Sql = sql!(
+    "business_units.with_quota", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE (rows_per_day IS NOT NULL OR lane IS NOT NULL) AND {reach $1 id} ORDER BY id",
+);
+
+/// The units within reach that have a quota, or whose messages wait in a lane of their own.
+#[boxed]
+pub async fn with_quota(conn: &mut Conn<'_>, reach: &Reach) -> Result<Vec<BusinessUnitRow>> {
+    conn.fetch_all(&WITH_QUOTA, args![reach]).await
+}
+
 const DELETE: Sql = sql!("business_units.delete", "DELETE FROM business_units WHERE id = $1");
 
 #[boxed]
@@ -87,4 +105,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, GET, LOCK, PAGE, DELETE];
+crate::db::statements![PUT, BY_IDS, GET, LOCK, PAGE, WITH_QUOTA, DELETE];

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args, sql};
+use crate::{
+    StoreError,
+    db::{Conn, Result, Sql, args, sql},
+};
 
 #[derive(Record)]
 struct Fact {
@@ -40,6 +43,21 @@ const KEEP: Sql = sql!(
 pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -> Result<()> {
     conn.execute(&KEEP, args![now, name, value]).await?;
     Ok(())
+}
+
+const COUNT_UP: Sql = sql!(
+    "facts.count_up",
+    "INSERT INTO facts (name, value, updated_at) VALUES ($2, '1', $1)
+     ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(facts.value AS BIGINT) + 1 AS TEXT), updated_at = $1
+     RETURNING value",
+);
+
+/// The next number of this name: each is given once.
+#[boxed]
+pub async fn count_up(conn: &mut Conn<'_>, now: Timestamp, name: &str) -> Result<i64> {
+    let fact: Option<Fact> = conn.fetch_optional(&COUNT_UP, args![now, name]).await?;
+    let number = fact.and_then(|fact| fact.value.parse().ok());
+    number.ok_or(StoreError::Stored("a number that was just given"))
 }
 
 // The row's own time is the mark, so that the database can compare it.
@@ -97,4 +115,4 @@ pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-crate::db::statements![GET, PUT, KEEP, ADVANCE, MARK, WITH_PREFIX, FORGET];
+crate::db::statements![GET, PUT, KEEP, COUNT_UP, ADVANCE, MARK, WITH_PREFIX, FORGET];

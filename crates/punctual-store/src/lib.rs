@@ -35,6 +35,7 @@ pub mod outbox;
 pub mod owed;
 pub mod personal;
 mod private;
+pub mod quotas;
 mod ready;
 pub mod receipts;
 pub mod reminders;
@@ -84,7 +85,7 @@ pub use walk::Stretch;
 db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
     delivery_policy, doctor, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes,
-    notifications, operations, outbox, owed, personal, receipts, reminders, report_subscriptions, report_troubles, restored, retention,
+    notifications, operations, outbox, owed, personal, quotas, receipts, reminders, report_subscriptions, report_troubles, restored, retention,
     rollouts, run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
     sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,

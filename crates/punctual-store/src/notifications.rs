@@ -36,7 +36,7 @@ pub use figures::{
 };
 pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
-pub use moves::{ListMove, move_with_list};
+pub use moves::{ListMove, Place as LanePlace, join_lane, move_with_list};
 pub use operate::{
     ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,
     rewrite, waiting_of_work, withdraw_by_work,

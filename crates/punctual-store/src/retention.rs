@@ -184,6 +184,7 @@ pub const TABLES: &[TableRule] = &[
     rule("template_versions", Removed(Messages), "as long as messages that were made of it"),
     rule("templates", Defined, ""),
     rule("tombstones", Removed(Ids), "an id that was used sends nothing again"),
+    rule("unit_rows", Short("60 days"), "one for each day of a business unit with a quota"),
     rule("upload_uses", With("notifications"), ""),
     rule("uploads", AtItsEnd, "a file that nothing uses goes after a day"),
     rule("users", Defined, ""),

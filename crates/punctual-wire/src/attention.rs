@@ -12,7 +12,7 @@ pub struct Attention {
     /// Newest first.
     pub items: Vec<AttentionItem>,
     /// How many of each kind, and `total`. Counting stops at 10,000.
-    #[schema(example = json!({"hold": 1, "parked": 3, "subscriber": 0, "sync": 0, "site": 0, "receipt": 0, "runHeld": 0, "runFailed": 0, "orphan": 0, "circuit": 0, "node": 0, "clock": 0, "locked": 0, "failed": 0, "owed": 0, "reconcile": 0, "purge": 0, "audit": 0, "consumer": 0, "restore": 0, "total": 4}))]
+    #[schema(example = json!({"hold": 1, "parked": 3, "subscriber": 0, "sync": 0, "site": 0, "receipt": 0, "runHeld": 0, "runFailed": 0, "orphan": 0, "circuit": 0, "node": 0, "clock": 0, "locked": 0, "failed": 0, "owed": 0, "reconcile": 0, "purge": 0, "audit": 0, "consumer": 0, "restore": 0, "quota": 0, "total": 4}))]
     pub counts: BTreeMap<String, i64>,
 }
 

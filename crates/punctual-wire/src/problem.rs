@@ -218,6 +218,13 @@ impl Problem {
         Self::new(Code::RateLimited, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 
+    pub fn quota_exceeded(unit: &str, rows_per_day: i64, retry_after_seconds: u64) -> Self {
+        let detail = format!(
+            "The business unit `{unit}` may be given {rows_per_day} rows a day (`rowsPerDay`), and they are used up; nothing was stored. Its next day begins in {retry_after_seconds} s."
+        );
+        Self::new(Code::QuotaExceeded, detail).with(RETRY_AFTER, retry_after_seconds)
+    }
+
     pub fn storage_unavailable(retry_after_seconds: u64) -> Self {
         let detail =
             format!("The storage does not answer; nothing was stored. Try again in {retry_after_seconds} s.");

@@ -99,12 +99,15 @@ pub async fn send_at(engine: &Engine, by: &Actor, new: &[NewMessage]) -> Result<
         allowed: "a message id has at most 256 bytes",
     })?;
     let keys: Vec<String> = works.iter().map(|wanted| wanted.work.key.to_string()).collect();
-    let mut rows: Vec<MessageRow> = new.iter().map(NewMessage::row).collect();
+    engine.look_at_quotas(now).await?;
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let ensured = ensure_requested_in(&mut tx, now, by, works).await?;
+    let is_stored = |ensured: &Ensured| !matches!(ensured.outcome, EnsureOutcome::OverQuota(_));
+    let stored = new.iter().zip(&ensured).filter(|(_, ensured)| is_stored(ensured));
+    let mut rows: Vec<MessageRow> = stored.map(|(one, _)| one.row()).collect();
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     rows.dedup_by(|a, b| a.id == b.id);
-    let mut tx = engine.store.begin(Lane::Intake).await?;
     messages::insert(&mut tx.conn(), now, &rows.iter().collect::<Vec<_>>()).await?;
-    let ensured = ensure_requested_in(&mut tx, now, by, works).await?;
     // Of a repeat the files are those of the first.
     for ((one, key), ensured) in new.iter().zip(&keys).zip(&ensured) {
         if ensured.outcome == EnsureOutcome::Created && !one.content.attachments.is_empty() {

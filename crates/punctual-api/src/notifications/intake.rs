@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::files::{self, Wanted};
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, Failure, JsonResponse, over_quota},
     auth::{Caller, Principal, SendNow, unit_for},
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
@@ -87,6 +87,7 @@ async fn post_one(app: &App, new: Handed) -> Answer {
             JsonResponse::ok(&NotificationAccepted { id: id.to_string(), status: status.into() })
         }
         Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
+        Some(Accepted::OverQuota(reached)) => Err(over_quota(&reached).into()),
         None => Err(Problem::internal().into()),
     }
 }
@@ -123,6 +124,7 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
         Ok((index, id)) => match accepted.next() {
             Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending"),
             Some(Accepted::Duplicate { status }) => BatchItem::accepted(index, "unchanged", id, status),
+            Some(Accepted::OverQuota(reached)) => BatchItem::rejected(index, Some(id), over_quota(&reached)),
             Some(Accepted::IdReused) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)

@@ -57,7 +57,8 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
         match taken.next() {
             Some(Accepted::Created) => {}
             Some(Accepted::Duplicate { .. }) => ack.outcome = Cow::Borrowed("duplicate"),
-            Some(Accepted::IdReused) | None => {
+            // What a site hands over is never refused for a quota.
+            Some(Accepted::IdReused | Accepted::OverQuota(_)) | None => {
                 ack.outcome = Cow::Borrowed("conflict");
                 ack.code = Some(Code::IdReused);
                 ack.detail = Some(Problem::id_reused(ack.id.as_deref().unwrap_or_default()).detail);

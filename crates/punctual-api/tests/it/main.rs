@@ -35,6 +35,7 @@ mod matrix;
 mod operations;
 mod pages;
 mod queued;
+mod quotas;
 mod reminder_changes;
 mod reminder_delivery;
 mod reminder_edges;

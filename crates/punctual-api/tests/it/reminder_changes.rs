@@ -263,7 +263,7 @@ async fn r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent(be
         id: "nz".into(),
         name: "nz".into(),
         time_zone: "Pacific/Chatham".into(),
-        updated_at: 0,
+        ..BusinessUnitRow::default()
     };
     business_units::put(&mut tx.conn(), bed.now(), &unit).await.unwrap();
     tx.commit().await.unwrap();

@@ -193,6 +193,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "These were due when the database was restored. Some may have been sent already; release or discard them.",
             None,
         ),
+        Kind::Quota => (
+            "Quotas",
+            "These business units have been given all rows of their day. Requests for more are refused until their next day begins.",
+            Some("/settings/units"),
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

@@ -469,6 +469,22 @@ async fn a_unit_a_subscriber_and_the_policy_are_saved(bed: TestBed) {
     assert_eq!(row.time_zone, "Australia/Sydney");
     let stale = with(&unit, &[("known", "au"), ("version", "1"), ("/name", "Oz")]);
     assert_eq!(client.act("/settings/units/save", &stale).await.status, 409);
+    let version = row.updated_at.to_string();
+    let quota = with(
+        &unit,
+        &[
+            ("known", "au"),
+            ("version", &version),
+            ("/quota/rowsPerDay", "500"),
+            ("/quota/channelShare", "30"),
+        ],
+    );
+    let wrong = with(&quota, &[("/quota/channelShare", "300")]);
+    assert_eq!(client.act("/settings/units/save", &wrong).await.status, 422);
+    client.act("/settings/units/save", &quota).await.leads_to("/settings/units/edit?key=au&done=saved");
+    let page = client.page("/settings/units/edit?key=au").await;
+    assert!(page.contains("Australia: 0 of 500 rows of "), "{page}");
+    assert!(client.page("/settings/units").await.contains("500 rows a day, 30 % of a channel"));
     let subscriber = [
         ("/key", "in-process:log"),
         ("/adapter", "in-process"),

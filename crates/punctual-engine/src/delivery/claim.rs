@@ -1,7 +1,7 @@
 //! Claiming ready notifications of one channel, planning them, and writing the intents of the first window.
 
 use punctual_model::{AuditAction, NotificationEvent, NotificationStatus, ReasonCode};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<(DeliveryReport, Vec<Sending>), EngineError> {
         let heads = {
             let mut reader = self.store.read().await?;
-            notifications::ready_heads(&mut reader.conn(), key, class.up_to(), now, limit).await?
+            notifications::ready_heads(&mut reader.conn(), key, class.levels(i64::MAX), now, limit).await?
         };
         let mut pieces = Pieces::of(&heads);
         let mut fault = None;
@@ -111,14 +111,19 @@ impl Engine {
         let opened = open.as_ref().map(|open| open.channel.clone());
         let lease_until = later(now, self.lease_for(opened.as_deref()));
         let mut tx = self.store.begin(Lane::Claim).await?;
-        let Some(budget) = self.claim_budget(&mut tx, opened.as_deref(), key, now, which.limit()).await?
-        else {
+        let limit = which.limit();
+        let Some(mut budget) = self.claim_budget(&mut tx, opened.as_deref(), key, now, limit).await? else {
             return Ok(Default::default());
         };
         let (rows, starts) = match which {
             Which::Ready { class, .. } => {
-                let up_to = budget.up_to.min(class.up_to());
-                self.claim_behind_marks(&mut tx, key, up_to, now, lease_until, budget.limit).await?
+                if budget.limit < limit {
+                    // Of the slots of a limit a unit gets its share, as of the permits.
+                    let free = usize::try_from(budget.limit).unwrap_or(0);
+                    budget.limit = i64::try_from(self.channels.shares.of(class, free)).unwrap_or(1);
+                }
+                let levels = class.levels(budget.up_to);
+                self.claim_behind_marks(&mut tx, key, levels, now, lease_until, budget.limit).await?
             }
             Which::These(heads) => {
                 let allowed = usize::try_from(budget.limit).unwrap_or(0).min(heads.len());
@@ -138,7 +143,7 @@ impl Engine {
         let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
-        self.advance_marks(key, &starts, &places, now);
+        self.advance_marks(key, which.first_level(), &starts, &places, now);
         for (row, delivery) in settled {
             self.report_attempt(row, &[], Some(delivery));
         }
@@ -153,34 +158,43 @@ impl Engine {
         &self,
         tx: &mut Tx,
         key: &str,
-        up_to: i64,
+        levels: RangeInclusive<i64>,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> Result<(Vec<NotificationRow>, Vec<Start>), StoreError> {
         let written = self.store.wake().take_written(Stage::Delivery);
         let starts = |written: Option<i64>| -> Vec<Start> {
-            (0..=up_to).map(|level| self.delivery_marks.start(&(key.to_owned(), level), written)).collect()
+            let start = |level| self.delivery_marks.start(&(key.to_owned(), level), written);
+            levels.clone().map(start).collect()
         };
+        let first = *levels.start();
         let mut starts_at = starts(written);
         let mut after: Vec<After> = starts_at.iter().map(|start| start.after).collect();
-        let mut rows = notifications::claim_behind(tx, key, &after, now, lease_until, limit).await?;
+        let mut rows = notifications::claim_behind(tx, key, first, &after, now, lease_until, limit).await?;
         if rows.is_empty() && after.iter().any(|after| *after != After::BEGINNING) {
             self.forget_marks(key);
             starts_at = starts(None);
             after.fill(After::BEGINNING);
-            rows = notifications::claim_behind(tx, key, &after, now, lease_until, limit).await?;
+            rows = notifications::claim_behind(tx, key, first, &after, now, lease_until, limit).await?;
         }
         Ok((rows, starts_at))
     }
 
     /// The next claims of this channel start behind what was claimed. One process alone needs no marks: SQLite removes the
     /// entries of claimed rows at once.
-    fn advance_marks(&self, key: &str, starts: &[Start], places: &[(i64, After)], now: Timestamp) {
+    fn advance_marks(
+        &self,
+        key: &str,
+        first: i64,
+        starts: &[Start],
+        places: &[(i64, After)],
+        now: Timestamp,
+    ) {
         if self.store.is_single_process() {
             return;
         }
-        for (level, start) in (0..).zip(starts) {
+        for (level, start) in (first..).zip(starts) {
             let last =
                 places.iter().filter(|(priority, _)| *priority == level).map(|(_, place)| *place).max();
             if let Some(last) = last {
@@ -336,6 +350,13 @@ enum Which<'h> {
 }
 
 impl Which<'_> {
+    fn first_level(self) -> i64 {
+        match self {
+            Self::Ready { class, .. } => *class.levels(0).start(),
+            Self::These(_) => 0,
+        }
+    }
+
     fn limit(self) -> i64 {
         match self {
             Self::Ready { limit, .. } => limit,

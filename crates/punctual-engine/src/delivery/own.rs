@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::{ChannelKey, NotificationId, Targets};
+use punctual_model::{ChannelKey, NotificationId, Targets, delivery_policy::LEVELS};
 use punctual_store::{
     StoreError, Tx, attempts,
     notifications::{InsertedNotification, NotificationRow},
@@ -146,8 +146,9 @@ impl Wanted {
     }
 }
 
+/// A message in the lane of its business unit waits for its turn there.
 fn is_plain(item: &NotificationRow, now: Timestamp) -> bool {
-    item.topic.is_none() && item.failover.is_none() && item.ready_at <= now
+    item.topic.is_none() && item.failover.is_none() && item.ready_at <= now && item.priority < LEVELS
 }
 
 /// The addresses that a row names itself.

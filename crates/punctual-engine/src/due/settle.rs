@@ -175,6 +175,7 @@ impl Engine {
         if queued.is_empty() {
             return Ok(HandOver::default());
         }
+        self.store.quotas().place(&mut queued);
         let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
         let refs: Vec<&NotificationRow> = queued.iter().collect();
         let inserted = notifications::insert_absent(&mut tx.conn(), &refs).await?;

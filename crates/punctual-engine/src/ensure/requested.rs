@@ -1,12 +1,14 @@
 //! Rows that callers of the API ask for, each under a key of its own.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, Cause, NewWork, WorkStatus};
-use punctual_store::{Lane, StoreError, Tx, audit};
+use punctual_store::{Lane, StoreError, Tx, audit, work};
 
 use super::{EnsureOutcome, Ensured, ensure_in};
-use crate::{Actor, Engine, EngineError};
+use crate::{Actor, Engine, EngineError, QuotaReached, quotas::Short};
 
 /// A row that a caller asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,7 @@ impl Engine {
         rows: Vec<Requested>,
     ) -> Result<Vec<Ensured>, EngineError> {
         let now = self.clock.now();
+        self.refresh_quotas(now).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
         let ensured = ensure_requested_in(&mut tx, now, by, rows).await?;
         tx.commit().await?;
@@ -40,7 +43,11 @@ pub async fn ensure_requested_in(
     by: &Actor,
     rows: Vec<Requested>,
 ) -> Result<Vec<Ensured>, StoreError> {
-    let places: Vec<bool> = rows.iter().map(|row| row.revive).collect();
+    let refused = over_quota(tx, &rows, now).await?;
+    let places: Vec<(bool, Option<QuotaReached>)> =
+        rows.iter().map(|row| row.revive).zip(refused.iter().cloned()).collect();
+    let allowed = rows.into_iter().zip(&refused).filter(|(_, reached)| reached.is_none());
+    let rows: Vec<Requested> = allowed.map(|(row, _)| row).collect();
     let (revive, plain): (Vec<Requested>, Vec<Requested>) = rows.into_iter().partition(|row| row.revive);
     let works = |rows: Vec<Requested>| rows.into_iter().map(|row| row.work).collect::<Vec<_>>();
     let (revive, plain) = (works(revive), works(plain));
@@ -55,7 +62,29 @@ pub async fn ensure_requested_in(
         by.audit_entry(tx, now, entry).await?;
     }
     let mut back = back.into_iter();
-    let answer = |revive: bool| if revive { back.next() } else { kept.next() };
+    let answer = |(revive, reached): (bool, Option<QuotaReached>)| match reached {
+        Some(reached) => Some(Ensured { id: 0, outcome: EnsureOutcome::OverQuota(reached), result: None }),
+        None if revive => back.next(),
+        None => kept.next(),
+    };
     let answers: Option<Vec<Ensured>> = places.into_iter().map(answer).collect();
     answers.ok_or(StoreError::Stored("a row that was just ensured"))
+}
+
+/// What the quotas of business units refuse. A key that is known is answered as ever.
+async fn over_quota(
+    tx: &mut Tx,
+    rows: &[Requested],
+    now: Timestamp,
+) -> Result<Vec<Option<QuotaReached>>, StoreError> {
+    let units = rows.iter().map(|row| row.work.business_unit.as_deref());
+    let Some(short) = Short::read(tx, units, now).await? else { return Ok(vec![None; rows.len()]) };
+    let doubtful = rows.iter().filter(|row| short.concerns(row.work.business_unit.as_deref()));
+    let mut keys: Vec<String> = doubtful.map(|row| row.work.key.to_string()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let existing = work::lock_existing(&mut tx.conn(), keys).await?;
+    let known: HashSet<&str> = existing.iter().map(|row| row.key.as_str()).collect();
+    let rows = rows.iter().map(|row| (row.work.business_unit.as_deref(), row.work.key.as_str()));
+    Ok(short.choose(rows, &known))
 }

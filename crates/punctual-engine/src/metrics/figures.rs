@@ -92,4 +92,5 @@ labels! {
     ByConsumer { consumer, outcome }
     ByReason { reason }
     ByTask { task }
+    OfUnit { unit }
 }

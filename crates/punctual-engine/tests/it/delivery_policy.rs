@@ -110,7 +110,7 @@ async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: TestBe
         id: "uk".into(),
         name: "UK".into(),
         time_zone: "Europe/London".into(),
-        updated_at: 0,
+        ..BusinessUnitRow::default()
     };
     business_units::put(&mut tx.conn(), bed.now(), &unit).await.unwrap();
     let person = PersonRow {

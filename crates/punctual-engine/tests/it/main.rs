@@ -28,6 +28,7 @@ mod personal;
 mod poison;
 mod priorities;
 mod purge;
+mod quotas;
 mod r02_ensure;
 mod r06_claims;
 mod r09_nodes;

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How many numbers a lane has. Messages of a business unit with a share of its own wait in its lane: their number is
+/// the lane times this, plus that of their priority. Lane 0 is everybody's.
+pub const LEVELS: i64 = 10;
+
 /// What a producer says about a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,9 +37,10 @@ impl Priority {
         }
     }
 
-    /// The word for a stored number; numbers in between belong to the less urgent word.
+    /// The word for a stored number; numbers in between belong to the less urgent word. From [`LEVELS`] on a number also says
+    /// in which lane a message waits.
     pub fn of(number: i64) -> Self {
-        match number {
+        match if number < LEVELS { number } else { number % LEVELS } {
             ..=0 => Self::Alarm,
             1..=3 => Self::High,
             4..=7 => Self::Normal,
@@ -113,9 +118,18 @@ mod tests {
         for (word, priority) in Priority::ALL {
             assert_eq!((Priority::of(priority.number()), priority.as_str()), (priority, word));
         }
-        for number in -1..=10 {
+        for number in -1..=9 {
             let class = Urgency::of(number);
             assert!((class.lowest()..=class.highest()).contains(&number.clamp(0, 9)), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_lane_changes_nothing_about_how_urgent_a_message_is() {
+        for (_, priority) in Priority::ALL {
+            for lane in [1, 7, 1_000] {
+                assert_eq!(Priority::of(lane * LEVELS + priority.number()), priority);
+            }
         }
     }
 

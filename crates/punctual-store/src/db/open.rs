@@ -17,6 +17,7 @@ use crate::{
     StoreError,
     error::DriverError,
     migrate::{self, Schema},
+    quotas::Quotas,
     wake::Wake,
 };
 
@@ -100,6 +101,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     backend: Backend,
     wake: Wake,
+    quotas: Arc<Quotas>,
     options: StoreOptions,
     durability: Durability,
 }
@@ -125,7 +127,8 @@ impl Store {
         } else {
             return Err(StoreError::Url);
         };
-        let mut inner = Inner { backend, wake: Wake::default(), durability: Durability::unknown(), options };
+        let (wake, quotas, durability) = (Wake::default(), Arc::default(), Durability::unknown());
+        let mut inner = Inner { backend, wake, quotas, durability, options };
         if inner.options.beside {
             inner.backend.check_schema(inner.options.schema).await?;
         } else {
@@ -215,6 +218,11 @@ impl Store {
 
     pub fn wake(&self) -> &Wake {
         &self.0.wake
+    }
+
+    /// What this node knows of the quotas of business units.
+    pub fn quotas(&self) -> &Arc<Quotas> {
+        &self.0.quotas
     }
 
     pub fn durability(&self) -> &Durability {

@@ -1,5 +1,7 @@
 //! What callers hold: a transaction that writes, a connection that reads, a LISTEN connection.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use sqlx::postgres::PgListener;
@@ -11,7 +13,12 @@ use super::{
     postgres::Held,
     sqlite::{Reading, Turn},
 };
-use crate::{StoreError, wake::Stage, work::AskedFor};
+use crate::{
+    StoreError,
+    quotas::{self, Counted, Quotas},
+    wake::Stage,
+    work::AskedFor,
+};
 
 /// An open transaction. Dropped without `commit` it changes nothing.
 pub struct Tx {
@@ -20,6 +27,8 @@ pub struct Tx {
     /// The earliest instant at which a row written here becomes ready, for each stage.
     raised: [Option<i64>; 2],
     asked: Option<Box<AskedFor>>,
+    /// Rows for units with a quota.
+    counted: BTreeMap<(String, String), Counted>,
     store: Store,
 }
 
@@ -41,7 +50,7 @@ const NOTIFY: Sql = Sql::each("wake.notify", "SELECT 1", "SELECT pg_notify('punc
 
 impl Tx {
     pub(super) fn new(store: Store, open: Open, faults: Faults) -> Self {
-        Self { open, faults, raised: [None; 2], asked: None, store }
+        Self { open, faults, raised: [None; 2], asked: None, counted: BTreeMap::new(), store }
     }
 
     pub fn conn(&mut self) -> Conn<'_> {
@@ -68,6 +77,21 @@ impl Tx {
         self.asked.as_deref()
     }
 
+    /// Says that this transaction inserts a row for a business unit. It is counted on commit where the unit has a quota.
+    pub fn count_row(&mut self, unit: Option<&str>, now: Timestamp) {
+        let Some(unit) = unit else { return };
+        if let Some(date) = self.store.quotas().counts(unit, now) {
+            let counted = self.counted.entry((unit.to_owned(), date)).or_default();
+            counted.accepted += 1;
+            counted.at = now.as_microsecond();
+        }
+    }
+
+    /// What this node knows of the quotas of business units.
+    pub fn quotas(&self) -> Arc<Quotas> {
+        self.store.quotas().clone()
+    }
+
     /// Skip locked rows or wait for them: the same truth, another speed.
     pub(crate) fn without_skip_locked(&self) -> bool {
         self.store.without_skip_locked()
@@ -90,6 +114,10 @@ impl Tx {
 
     #[boxed]
     pub async fn commit(mut self) -> Result<()> {
+        let counted = std::mem::take(&mut self.counted);
+        if !counted.is_empty() {
+            quotas::add(&mut self.conn(), &counted).await?;
+        }
         if self.store.notifies_nodes() && matches!(self.open, Open::Postgres(_)) {
             // At most one a commit: NOTIFY takes a lock that orders all commits that use it.
             if let Some(earliest) = self.raised.iter().flatten().min() {
@@ -102,6 +130,7 @@ impl Tx {
             Open::Sqlite(turn) => within(SQLITE, turn.commit()).await.map_err(StoreError::commit)?,
             Open::Postgres(transaction) => transaction.commit().await.map_err(StoreError::commit)?,
         }
+        self.store.quotas().committed(&counted);
         self.faults.after("commit")?;
         for stage in [Stage::Work, Stage::Delivery] {
             if let Some(at) = self.raised[stage as usize] {

@@ -1,5 +1,7 @@
 //! Claim per channel, settle with the token, and what happens to claims whose node is gone.
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{ChannelKey, NotificationEvent, NotificationId, NotificationStatus, ReasonCode, WorkId};
@@ -14,7 +16,7 @@ use crate::{
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
 const FROM_THE_BEGINNING: &str = "WITH due AS MATERIALIZED (
-        SELECT ready.ready_seq, ready.token FROM generate_series(0::bigint, $5) AS p(level), LATERAL (
+        SELECT ready.ready_seq, ready.token FROM generate_series($6::bigint, $5) AS p(level), LATERAL (
             SELECT seq AS ready_seq, version AS token FROM notifications
             WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
               AND priority = p.level AND ready_at <= $2
@@ -54,7 +56,8 @@ const READY: Sql = sql!(
     "notifications.ready", as NotificationRow,
     "SELECT {columns} FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-       AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND +priority <= $4 AND ready_at <= $2
+       AND priority IN (CAST($5 AS BIGINT), $5 + 1, $5 + 2, $5 + 3, $5 + 4, $5 + 5, $5 + 6, $5 + 7, $5 + 8, $5 + 9)
+       AND +priority <= $4 AND ready_at <= $2
      ORDER BY priority, ready_at, seq
      LIMIT $3",
 );
@@ -94,7 +97,7 @@ async fn take(
     Ok(rows)
 }
 
-/// Where the claims of each priority start, the most urgent first; there are as many as are claimed.
+/// Where the claims of each level start, the most urgent first; there are as many as are claimed.
 pub type Starts = [After];
 
 /// Every priority, from the beginning.
@@ -109,15 +112,16 @@ pub async fn claim(
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<NotificationRow>> {
-    claim_behind(tx, channel, &EVERY_PRIORITY, now, lease_until, limit).await
+    claim_behind(tx, channel, 0, &EVERY_PRIORITY, now, lease_until, limit).await
 }
 
-/// The same, of the priorities alone that have a start, each behind it. SQLite removes the entries of claimed rows at once and
-/// looks at no place.
+/// The same, of the levels alone that have a start, each behind it: the first start is that of level `first`. SQLite removes
+/// the entries of claimed rows at once and looks at no place.
 #[boxed]
 pub async fn claim_behind(
     tx: &mut Tx,
     channel: &str,
+    first: i64,
     starts: &Starts,
     now: Timestamp,
     lease_until: Timestamp,
@@ -125,14 +129,14 @@ pub async fn claim_behind(
 ) -> Result<Vec<NotificationRow>> {
     let is_careless = tx.without_skip_locked();
     let mut conn = tx.conn();
-    let levels: Vec<i64> = (0..).take(starts.len()).collect();
-    let last = levels.last().copied().unwrap_or(-1);
+    let levels: Vec<i64> = (first..).take(starts.len()).collect();
+    let last = levels.last().copied().unwrap_or(first - 1);
     let mut rows: Vec<NotificationRow> = if conn.is_sqlite() {
-        let rows = conn.fetch_all(&READY, args![channel, now, limit, last]).await?;
+        let rows = conn.fetch_all(&READY, args![channel, now, limit, last, first]).await?;
         take(&mut conn, rows, now, lease_until).await?
     } else if is_careless || starts.iter().all(|start| *start == After::BEGINNING) {
         let sql = if is_careless { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
-        conn.fetch_all(sql, args![channel, now, lease_until, limit, last]).await?
+        conn.fetch_all(sql, args![channel, now, lease_until, limit, last, first]).await?
     } else {
         let places: Vec<i64> = starts.iter().map(|start| start.ready_at).collect();
         let seqs: Vec<i64> = starts.iter().map(|start| start.id).collect();
@@ -163,7 +167,7 @@ const READY_HEADS: Sql = sql!(
     "notifications.ready_heads", as NotificationHead,
     "SELECT {columns} FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-       AND priority IN ({sqlite SELECT value FROM json_each('[0,1,2,3,4,5,6,7,8,9]') WHERE value <= $4}{postgres SELECT generate_series(0::bigint, $4)})
+       AND priority IN ({sqlite SELECT value + $5 FROM json_each('[0,1,2,3,4,5,6,7,8,9]') WHERE value + $5 <= $4}{postgres SELECT generate_series($5::bigint, $4)})
        AND ready_at <= $2
      ORDER BY priority, ready_at, seq
      LIMIT $3",
@@ -174,11 +178,11 @@ const READY_HEADS: Sql = sql!(
 pub async fn ready_heads(
     conn: &mut Conn<'_>,
     channel: &str,
-    priority: i64,
+    levels: RangeInclusive<i64>,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<NotificationHead>> {
-    conn.fetch_all(&READY_HEADS, args![channel, now, limit, priority]).await
+    conn.fetch_all(&READY_HEADS, args![channel, now, limit, *levels.end(), *levels.start()]).await
 }
 
 // As with the claim above, SQLite reads the rows and then takes them.
@@ -328,7 +332,9 @@ pub struct LaneStart {
     pub after: After,
 }
 
-// A loose walk over notifications_ready: one probe per channel that has live rows, not one per row.
+// A loose walk over notifications_ready: one probe per channel that has live rows, not one per row. Lanes of business units
+// are found in the same way, so that no row of one is left behind, whatever became of its unit: one probe more per channel
+// where there are none.
 const EARLIEST: Sql = sql!(
     "notifications.earliest", as Earliest,
     "WITH RECURSIVE used(channel) AS (
@@ -340,9 +346,23 @@ const EARLIEST: Sql = sql!(
                 WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL AND n.channel > used.channel
                 ORDER BY n.channel LIMIT 1)
         FROM used WHERE used.channel IS NOT NULL
+    ), lanes(channel, priority) AS (
+        SELECT used.channel, (SELECT n.priority FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel = used.channel AND n.priority > 9
+                ORDER BY n.priority LIMIT 1)
+        FROM used WHERE used.channel IS NOT NULL
+        UNION ALL
+        SELECT lanes.channel, (SELECT n.priority FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel = lanes.channel AND n.priority > lanes.priority
+                ORDER BY n.priority LIMIT 1)
+        FROM lanes WHERE lanes.priority IS NOT NULL
     ), levels(channel, priority) AS (
         SELECT used.channel, p.priority FROM used, {sqlite (SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p}{postgres generate_series(0::bigint, 9) AS p(priority)}
         WHERE used.channel IS NOT NULL
+        UNION ALL
+        SELECT channel, priority FROM lanes WHERE priority IS NOT NULL
     )
     SELECT {columns} FROM (
         SELECT l.channel AS channel, l.priority AS priority,
@@ -389,18 +409,34 @@ const EARLIEST_BEHIND: Sql = sql!(
         FROM beyond WHERE beyond.channel IS NOT NULL
     ), used(channel) AS (
         SELECT channel FROM amid UNION ALL SELECT channel FROM beyond UNION ALL SELECT channel FROM known
+    ), lanes(channel, priority) AS (
+        SELECT used.channel, (SELECT n.priority FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel = used.channel AND n.priority > 9
+                ORDER BY n.priority LIMIT 1)
+        FROM used WHERE used.channel IS NOT NULL
+        UNION ALL
+        SELECT lanes.channel, (SELECT n.priority FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+                  AND n.channel = lanes.channel AND n.priority > lanes.priority
+                ORDER BY n.priority LIMIT 1)
+        FROM lanes WHERE lanes.priority IS NOT NULL
+    ), levels(channel, priority) AS (
+        SELECT used.channel, p.priority FROM used CROSS JOIN generate_series(0::bigint, 9) AS p(priority)
+        WHERE used.channel IS NOT NULL
+        UNION ALL
+        SELECT channel, priority FROM lanes WHERE priority IS NOT NULL
     )
     SELECT {columns} FROM (
-        SELECT used.channel AS channel, p.priority AS priority,
+        SELECT l.channel AS channel, l.priority AS priority,
             (SELECT n.ready_at FROM notifications n
              WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-               AND n.channel = used.channel AND n.priority = p.priority
+               AND n.channel = l.channel AND n.priority = l.priority
                AND (n.ready_at, n.seq) > (COALESCE(starts.after_at, '-9223372036854775808'::bigint),
                                           COALESCE(starts.after_seq, '-9223372036854775808'::bigint))
              ORDER BY n.ready_at, n.seq LIMIT 1) AS ready_at
-        FROM used CROSS JOIN generate_series(0::bigint, 9) AS p(priority)
-        LEFT JOIN starts ON starts.channel = used.channel AND starts.priority = p.priority
-        WHERE used.channel IS NOT NULL) AS firsts
+        FROM levels l
+        LEFT JOIN starts ON starts.channel = l.channel AND starts.priority = l.priority) AS firsts
     WHERE ready_at IS NOT NULL",
 );
 

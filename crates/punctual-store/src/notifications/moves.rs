@@ -1,8 +1,9 @@
-//! Messages that wait move with their list, when that gets another channel.
+//! Messages that wait move with their list, when that gets another channel, and into the lane of their business unit, when
+//! that gets a share of its own.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::ChannelKey;
+use punctual_model::{ChannelKey, delivery_policy::LEVELS};
 
 use crate::{
     Stage, Tx,
@@ -20,7 +21,7 @@ pub struct ListMove {
 }
 
 /// The place after which the next batch begins.
-type Place = (i64, Timestamp, i64);
+pub type Place = (i64, Timestamp, i64);
 
 #[derive(Record, SetRow)]
 struct Follower {
@@ -72,4 +73,42 @@ pub async fn move_with_list(
     Ok(Some(next))
 }
 
-crate::db::statements![FOLLOWERS, MOVE];
+// Relies on notifications_ready, as above. Urgent messages, below 4, stay in everybody's lane.
+const OF_UNIT: Sql = sql!(
+    "notifications.of_unit", as Follower,
+    "SELECT {columns} FROM notifications
+     WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+       AND priority BETWEEN 4 AND 9 AND (priority, ready_at, seq) > ($2, $3, $4) AND business_unit = $5
+     ORDER BY priority, ready_at, seq LIMIT $6",
+);
+const JOIN_LANE: Sql = sql!(
+    "notifications.join_lane", each Follower, after 1,
+    "UPDATE notifications SET priority = $1 + notifications.priority, version = notifications.version + 1
+     {from rows}
+     WHERE notifications.seq = {.seq} AND notifications.version = {.version} AND lease_expires_at IS NULL",
+);
+
+/// Puts the next messages of a unit that wait for a channel into its lane, at most `limit`; returns the place where to go on,
+/// or nothing where all are in it.
+#[boxed]
+pub async fn join_lane(
+    tx: &mut Tx,
+    channel: &str,
+    unit: &str,
+    lane: i64,
+    place: Option<Place>,
+    limit: i64,
+) -> Result<Option<Place>> {
+    let (priority, ready_at, seq) = place.unwrap_or((-1, Timestamp::MIN, 0));
+    let all = args![channel, priority, ready_at, seq, unit, limit];
+    let rows: Vec<Follower> = tx.conn().fetch_all(&OF_UNIT, all).await?;
+    let Some(last) = rows.last() else { return Ok(None) };
+    let next = (last.priority, last.ready_at, last.seq);
+    tx.conn().execute(&JOIN_LANE, with_rows(args![lane * LEVELS], &rows)).await?;
+    if let Some(first) = rows.iter().map(|row| row.ready_at).min() {
+        tx.raise(Stage::Delivery, first);
+    }
+    Ok(Some(next))
+}
+
+crate::db::statements![FOLLOWERS, MOVE, OF_UNIT, JOIN_LANE];

@@ -45,7 +45,7 @@ macro_rules! waits {
 macro_rules! held_back {
     ($held:literal) => {
         concat!(
-            "priority >= COALESCE({sqlite ",
+            "priority % 10 >= COALESCE({sqlite ",
             $held,
             " ->> channel}{postgres (CAST(",
             $held,

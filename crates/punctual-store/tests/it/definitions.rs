@@ -162,6 +162,7 @@ async fn business_units_are_put_found_paged_and_removed(bed: TestBed) {
         name: "New Zealand".into(),
         time_zone: zone.into(),
         updated_at: bed.now().as_microsecond(),
+        ..BusinessUnitRow::default()
     };
     let mut tx = bed.begin().await;
     for unit in [row("nz", "UTC"), row("de", "Europe/Berlin"), row("nz", "Pacific/Auckland")] {

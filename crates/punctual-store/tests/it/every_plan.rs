@@ -41,6 +41,7 @@ const SMALL: &[&str] = &[
 
 /// Partial indexes of what is under way or waits for a person; they may be read from end to end.
 const SHORT: &[&str] = &[
+    "business_units_with_quota",
     "notifications_leased",
     "notifications_live",
     "notifications_parked",
@@ -73,6 +74,11 @@ const COLD: &[(&str, &str)] = &[
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
     ("retention.suppressions", "once a day: addresses that nothing is sent to"),
     ("templates.forget_versions", "once a day: what templates said before, by when that was"),
+    ("unit_rows.forget", "once a day: a row for each day of a unit with a quota"),
+    (
+        "unit_rows.many",
+        "the sweep, where units have quotas: a row for each of their days, and what the last seconds added",
+    ),
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
     ("verify.counts", "of the copy that a backup has made"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),

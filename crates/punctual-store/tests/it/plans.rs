@@ -226,7 +226,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     notifications::earliest(&mut tx.conn(), &starts).await.unwrap();
     notifications::earliest(&mut tx.conn(), &[]).await.unwrap();
     let places = [after; 10];
-    notifications::claim_behind(&mut tx, "memory:default", &places, bed.now(), bed.after(60), 1)
+    notifications::claim_behind(&mut tx, "memory:default", 0, &places, bed.now(), bed.after(60), 1)
         .await
         .unwrap();
     notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id).collect()).await.unwrap();

@@ -37,7 +37,7 @@ impl TestBed {
                 id: id.to_owned(),
                 name: id.to_owned(),
                 time_zone: "UTC".into(),
-                updated_at: 0,
+                ..BusinessUnitRow::default()
             };
             let put = business_units::put(&mut tx.conn(), self.now(), &row).await;
             put.unwrap_or_else(|error| panic!("{error:?}"));

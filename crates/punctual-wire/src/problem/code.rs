@@ -173,6 +173,8 @@ codes! {
     CursorInvalid = "cursor_invalid", 422, "The cursor is not valid";
     /// Too many requests; Retry-After says when to come back.
     RateLimited = "rate_limited", 429, "Too many requests";
+    /// The business unit has been given all rows of its day; nothing was stored, and Retry-After says when its next day begins.
+    QuotaExceeded = "quota_exceeded", 429, "The quota of the business unit is used up";
     /// The storage is down or full; nothing was stored, and Retry-After says when to come back.
     StorageUnavailable = "storage_unavailable", 503, "The storage is not available";
     /// The id is known with another body; nothing was overwritten.

@@ -24,7 +24,7 @@ use punctual_store::{
     templates,
 };
 use punctual_wire::{
-    business_units::BusinessUnitRequest,
+    business_units::{BusinessUnitRequest, Quota},
     channels::{ChannelPolicy, ChannelRequest},
     consumers::ConsumerRequest,
     definitions::DefinitionKind,
@@ -93,7 +93,11 @@ async fn of_kind(
         DefinitionKind::BusinessUnit => {
             pages!(after => business_units::page(conn, all, &after, PAGE), |row| (
                 row.id,
-                Some(written(&BusinessUnitRequest { name: row.name, time_zone: row.time_zone })?)
+                Some(written(&BusinessUnitRequest {
+                    name: row.name,
+                    time_zone: row.time_zone,
+                    quota: Quota::stored(row.rows_per_day, row.channel_share),
+                })?)
             ))
         }
         DefinitionKind::Template => {

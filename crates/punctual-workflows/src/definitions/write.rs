@@ -104,9 +104,8 @@ pub(super) async fn save(
     let now = engine.clock.now();
     match kind {
         DefinitionKind::BusinessUnit => {
-            let BusinessUnitRequest { name, time_zone } =
-                BusinessUnitRequest::read(value, "").map_err(unreadable)?;
-            let new = NewUnit { id: id.to_owned(), name, time_zone };
+            let request = BusinessUnitRequest::read(value, "").map_err(unreadable)?;
+            let new = NewUnit::of(id.to_owned(), request);
             let (_, saved) = business_units::save_in(tx, engine, by, Seen::Anything, new).await?;
             after.units.push(saved);
         }

@@ -147,6 +147,7 @@ async fn a_unit_is_saved_by_whoever_it_belongs_to(bed: TestBed) {
         id: "nz".to_owned(),
         name: "New Zealand".to_owned(),
         time_zone: "Pacific/Auckland".to_owned(),
+        quota: None,
     };
     let refused = business_units::save(&bed.engine, &providers, &of_unit("au"), unit()).await;
     assert!(matches!(refused, Err(CommandError::NotFound { what: "business unit", .. })), "{refused:?}");

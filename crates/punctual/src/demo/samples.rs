@@ -56,8 +56,12 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>, reports: &Sources
 async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     for (id, name, zone) in [("nz", "New Zealand", "Pacific/Auckland"), ("de", "Germany", "Europe/Berlin")] {
-        let unit =
-            BusinessUnitRow { id: id.into(), name: name.into(), time_zone: zone.into(), updated_at: 0 };
+        let unit = BusinessUnitRow {
+            id: id.into(),
+            name: name.into(),
+            time_zone: zone.into(),
+            ..BusinessUnitRow::default()
+        };
         business_units::put(&mut tx.conn(), now, &unit).await?;
     }
     for (name, targets) in [

@@ -1,6 +1,6 @@
 //! A message that somebody writes by hand: to a list or to addresses, now or at a time.
 
-use punctual_engine::{CommandError, EnsureOutcome, Handed, commands::Seen};
+use punctual_engine::{CommandError, EnsureOutcome, Ensured, Handed, commands::Seen};
 use punctual_model::{Audience, Envelope, NewNotification, NotificationId, delivery_policy::Handling};
 use punctual_store::{channels, lists};
 use punctual_wire::{Code, FieldError, Problem, content::Content, messages::MessageRequest};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::OFFERED;
 use crate::{
     App,
-    answer::Refusal,
+    answer::{Refusal, over_quota},
     editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored},
     form::Fields,
     frame::Visit,
@@ -131,10 +131,13 @@ impl Resource for Messages {
         let id = id.unwrap_or_else(|| app.engine.random.ordered_uuid(now).to_string());
         let message = NewMessage { id: id.clone(), send_at: at, revive, content: Handed::new(unit, new) };
         match send_at(&app.engine, by, &[message]).await?.into_iter().next() {
-            Some(ensured) if ensured.outcome != EnsureOutcome::Reused => {
-                Ok(Done::Saved { key: ensured.id.to_string(), note: "created" })
+            None | Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
+                Err(Refused::Other(Problem::id_reused(&id).into()))
             }
-            _ => Err(Refused::Other(Problem::id_reused(&id).into())),
+            Some(Ensured { outcome: EnsureOutcome::OverQuota(reached), .. }) => {
+                Err(Refused::Other(over_quota(&reached).into()))
+            }
+            Some(ensured) => Ok(Done::Saved { key: ensured.id.to_string(), note: "created" }),
         }
     }
 

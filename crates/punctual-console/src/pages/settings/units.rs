@@ -2,8 +2,12 @@
 
 use punctual_engine::{CommandError, commands::Seen};
 use punctual_model::local_time;
-use punctual_store::business_units;
-use punctual_wire::{business_units::BusinessUnitRequest, limits::NAME_MAX, names::name_fault};
+use punctual_store::{business_units, quotas};
+use punctual_wire::{
+    business_units::{BusinessUnitRequest, Quota},
+    limits::NAME_MAX,
+    names::name_fault,
+};
 use punctual_workflows::business_units::{self as commands, NewUnit};
 use serde_json::{Value, json};
 
@@ -39,13 +43,13 @@ impl Resource for Units {
             title: row.name,
             note: row.id.clone(),
             pill: None,
-            cells: vec![row.time_zone],
+            cells: vec![row.time_zone, quota_words(row.rows_per_day, row.channel_share)],
             key: row.id,
             removable: true,
         });
         Ok(Listing {
             sentence: String::new(),
-            columns: &["Business unit", "Time zone"],
+            columns: &["Business unit", "Time zone", "Quota"],
             rows: rows.collect(),
             empty: "A business unit owns data: people and keys that are limited to it see nothing of others.",
             next,
@@ -55,22 +59,30 @@ impl Resource for Units {
     async fn stored(app: &App, visit: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
         let mut reader = app.engine.store.read_for_people().await?;
         let row = business_units::get(&mut reader.conn(), &visit.viewer.by.reach(), key).await?;
-        Ok(row.map(|row| Stored {
-            draft: json!({"id": row.id, "name": row.name, "timeZone": row.time_zone}),
-            version: row.updated_at,
-            secrets: Vec::new(),
-            sentence: row.name,
-            key: row.id,
-        }))
+        let Some(row) = row else { return Ok(None) };
+        let (date, _) = quotas::day_of(&row, app.engine.clock.now());
+        let sentence = match row.rows_per_day {
+            Some(most) => {
+                let used = quotas::accepted(&mut reader.conn(), &row.id, &date).await?;
+                format!("{}: {used} of {most} rows of {date} are used.", row.name)
+            }
+            None => row.name.clone(),
+        };
+        let mut draft = json!({"id": row.id, "name": row.name, "timeZone": row.time_zone});
+        if let Some(quota) = Quota::stored(row.rows_per_day, row.channel_share) {
+            draft["quota"] = json!(quota);
+        }
+        let (version, secrets) = (row.updated_at, Vec::new());
+        Ok(Some(Stored { draft, version, secrets, sentence, key: row.id }))
     }
 
-    async fn form(_: &App, _: &Visit, _: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
+    async fn form(_: &App, visit: &Visit, _: &Value, stored: Option<&Stored>) -> Result<Form, Refusal> {
         let id = match stored {
             Some(_) => Field::new("/id", "Id", Kind::Fixed),
             None => Field::text("/id", "Id").required().hint("Data refers to it, such as nz."),
         };
         let zones = local_time::names().into_iter().map(|name| (name, String::new())).collect();
-        Ok(Form::of(vec![Part::new(
+        let mut parts = vec![Part::new(
             "Business unit",
             vec![
                 id,
@@ -80,7 +92,22 @@ impl Resource for Units {
                     .offering(zones)
                     .hint("What is planned in local time follows it, such as Pacific/Auckland."),
             ],
-        )]))
+        )];
+        // Whoever is limited to a unit does not widen its quota.
+        if visit.viewer.by.units.is_none() {
+            parts.push(Part::new(
+                "Quota",
+                vec![
+                    Field::new("/quota/rowsPerDay", "Rows a day", Kind::Number)
+                        .placeholder("no limit")
+                        .hint("Notifications and work that are accepted on a day of its time zone."),
+                    Field::new("/quota/channelShare", "Share of each channel, in per cent", Kind::Number)
+                        .placeholder("no limit")
+                        .hint("Calls under way for messages that are not urgent."),
+                ],
+            ));
+        }
+        Ok(Form::of(parts))
     }
 
     async fn save(app: &App, visit: &Visit, seen: Seen, mut draft: Value) -> Result<Done, Refused> {
@@ -89,8 +116,7 @@ impl Resource for Units {
         let mut faults = read.as_ref().err().cloned().unwrap_or_default();
         faults.extend(name_fault(&id, NAME_MAX, &|| "/id".to_owned()));
         let (true, Ok(request)) = (faults.is_empty(), read) else { return Err(Refused::Faults(faults)) };
-        let BusinessUnitRequest { name, time_zone } = request;
-        let new = NewUnit { id, name, time_zone };
+        let new = NewUnit::of(id, request);
         let row = commands::replace(&app.engine, &app.reminders, &visit.viewer.by, seen, new).await?;
         Ok(Done::Saved { key: row.id, note: "saved" })
     }
@@ -98,4 +124,11 @@ impl Resource for Units {
     async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
         commands::remove(&app.engine, &app.reminders, &visit.viewer.by, key).await
     }
+}
+
+/// What a unit may use, in a few words.
+fn quota_words(rows_per_day: Option<i64>, channel_share: Option<i64>) -> String {
+    let rows = rows_per_day.map(|rows| format!("{rows} rows a day"));
+    let share = channel_share.map(|share| format!("{share} % of a channel"));
+    rows.into_iter().chain(share).collect::<Vec<_>>().join(", ")
 }

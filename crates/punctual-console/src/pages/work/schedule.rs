@@ -1,6 +1,6 @@
 //! A schedule that somebody makes by hand: a topic that is published at a moment, with a small payload.
 
-use punctual_engine::{CommandError, EnsureOutcome, Requested, commands::Seen};
+use punctual_engine::{CommandError, EnsureOutcome, Ensured, Requested, commands::Seen};
 use punctual_wire::{FieldError, Problem, schedules::ScheduleRequest};
 use punctual_workflows::{
     due_window::{self, OutsideWindow},
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     App,
-    answer::Refusal,
+    answer::{Refusal, over_quota},
     editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored},
     form::Fields,
     frame::Visit,
@@ -76,10 +76,13 @@ impl Resource for Schedules {
         let work = new.into_work().map_err(|why| vec![FieldError::key_invalid("/key", why)])?;
         let ensured = app.engine.ensure_requested(by, vec![Requested { work, revive }]).await?;
         match ensured.into_iter().next() {
-            Some(ensured) if ensured.outcome != EnsureOutcome::Reused => {
-                Ok(Done::Saved { key: ensured.id.to_string(), note: "created" })
+            None | Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
+                Err(Refused::Other(Problem::id_reused(&key).into()))
             }
-            _ => Err(Refused::Other(Problem::id_reused(&key).into())),
+            Some(Ensured { outcome: EnsureOutcome::OverQuota(reached), .. }) => {
+                Err(Refused::Other(over_quota(&reached).into()))
+            }
+            Some(ensured) => Ok(Done::Saved { key: ensured.id.to_string(), note: "created" }),
         }
     }
 

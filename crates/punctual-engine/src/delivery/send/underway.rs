@@ -98,7 +98,7 @@ impl Underway {
 #[derive(Default)]
 pub(super) struct Queue {
     urgent: VecDeque<i64>,
-    normal: VecDeque<i64>,
+    others: VecDeque<(Class, i64)>,
 }
 
 impl Queue {
@@ -107,26 +107,25 @@ impl Queue {
         if one.intended < one.item.targets.len() && !one.is_over {
             match Class::of(row.priority) {
                 Class::Urgent => self.urgent.push_back(row.seq),
-                Class::Normal => self.normal.push_back(row.seq),
+                class @ (Class::Normal | Class::Shared(_)) => self.others.push_back((class, row.seq)),
             }
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<i64> {
-        self.urgent.pop_front().or_else(|| self.normal.pop_front())
+        self.urgent.pop_front().or_else(|| self.others.pop_front().map(|(_, seq)| seq))
     }
 
     pub(super) fn remove(&mut self, seq: i64) {
         self.urgent.retain(|one| *one != seq);
-        self.normal.retain(|one| *one != seq);
+        self.others.retain(|(_, one)| *one != seq);
     }
 
     /// The class to wait in for the next permit; nothing where none is wanted.
     pub(super) fn class(&self) -> Option<Class> {
-        match (self.urgent.is_empty(), self.normal.is_empty()) {
-            (false, _) => Some(Class::Urgent),
-            (true, false) => Some(Class::Normal),
-            (true, true) => None,
+        match self.urgent.is_empty() {
+            false => Some(Class::Urgent),
+            true => self.others.front().map(|(class, _)| *class),
         }
     }
 }
