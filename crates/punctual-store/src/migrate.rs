@@ -74,6 +74,7 @@ const STEPS: &[Step] = &[
     step!(52, "0052_inbox_units"),
     step!(55, "0055_import_units"),
     step!(56, "0056_digest_units"),
+    step!(70, "0070_saved_views"),
 ];
 
 /// The newest step of the pipeline's schema.
