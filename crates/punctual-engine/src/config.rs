@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use punctual_model::delivery_policy::Breaker;
+use punctual_store::retention::Window;
 
 /// Every bound and interval of the pipeline.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct EngineConfig {
     pub keep_ids_for: Option<Duration>,
     /// How long entries of the audit are kept; for good, unless this is set.
     pub keep_audit_for: Option<Duration>,
+    /// Which of these times the configuration of the server sets: people cannot change them.
+    pub fixed_windows: Vec<Window>,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,
     /// Whether the daily purge runs: not in the sandbox, where a moved clock would empty the tables.
@@ -75,6 +78,7 @@ impl Default for EngineConfig {
             keep_surveys_for: None,
             keep_ids_for: None,
             keep_audit_for: None,
+            fixed_windows: Vec::new(),
             remember_for: DAY,
             purges: true,
             purge_batch: 500,

@@ -80,6 +80,7 @@ pub use public_limits::{Peer, PublicLimits};
 pub use purge::PurgeReport;
 pub use readiness::NotReady;
 pub use registration::Registration;
+pub use retention::{RetentionSettings, WindowChange, Windows};
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;

@@ -28,6 +28,7 @@ mod preferences_edit;
 mod receipts;
 mod reminders;
 mod reports;
+mod retention;
 mod samples;
 mod sessions;
 mod settings;
