@@ -2215,6 +2215,7 @@ Restores = TypedDict(
 Retention = TypedDict(
     "Retention",
     {
+        "fixed": NotRequired["list[str]"],
         "keepAuditForDays": NotRequired["Union[int, None]"],
         "keepFilesForDays": NotRequired["int"],
         "keepForDays": "int",
@@ -2223,6 +2224,36 @@ Retention = TypedDict(
         "keepWorkForDays": NotRequired["int"],
         "lastRun": NotRequired["Union[PurgeRun, None]"],
         "tables": NotRequired["list[TableRetention]"],
+    },
+)
+
+RetentionChange = TypedDict(
+    "RetentionChange",
+    {
+        "fromDays": NotRequired["Union[int, None]"],
+        "isMore": "bool",
+        "rows": NotRequired["Union[int, None]"],
+        "setting": "str",
+        "toDays": NotRequired["Union[int, None]"],
+    },
+)
+
+RetentionPlan = TypedDict(
+    "RetentionPlan",
+    {
+        "changes": "list[RetentionChange]",
+    },
+)
+
+RetentionSettings = TypedDict(
+    "RetentionSettings",
+    {
+        "keepAuditForDays": NotRequired["Union[int, None]"],
+        "keepFilesForDays": NotRequired["Union[int, None]"],
+        "keepForDays": NotRequired["Union[int, None]"],
+        "keepIdsForDays": NotRequired["Union[int, None]"],
+        "keepSurveysForDays": NotRequired["Union[int, None]"],
+        "keepWorkForDays": NotRequired["Union[int, None]"],
     },
 )
 
@@ -3868,6 +3899,9 @@ __all__ = [
     "RestoredRows",
     "Restores",
     "Retention",
+    "RetentionChange",
+    "RetentionPlan",
+    "RetentionSettings",
     "RetriedDeliveries",
     "RetryPolicy",
     "RetrySettings",

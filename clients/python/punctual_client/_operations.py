@@ -761,6 +761,10 @@ class Operations(Transport):
         """See what a change of a reminder setting would do."""
         return self._call("POST", f"/api/v1/reminder-settings/{self._segment('id', id)}/plan", body=body, idempotency_key=idempotency_key)
 
+    def plan_retention(self, body: m.RetentionSettings, *, idempotency_key: Optional[str] = None) -> m.RetentionPlan:
+        """See what other times would remove."""
+        return self._call("POST", "/api/v1/retention/plan", body=body, idempotency_key=idempotency_key)
+
     def preview_template(self, name: str, body: m.PreviewRequest, *, idempotency_key: Optional[str] = None) -> m.Preview:
         """Show a template as a recipient would see it."""
         return self._call("POST", f"/api/v1/templates/{self._segment('name', name)}/preview", body=body, idempotency_key=idempotency_key)
@@ -812,6 +816,10 @@ class Operations(Transport):
     def put_report_subscription(self, guid: str, body: m.ReportSubscriptionRequest) -> m.ReportSubscription:
         """Define a subscription, whole."""
         return self._call("PUT", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}", body=body)
+
+    def put_retention(self, body: m.RetentionSettings) -> m.Retention:
+        """Set how long is kept."""
+        return self._call("PUT", "/api/v1/retention", body=body)
 
     def put_rollouts_report_subscription(self, scope: str, id: str, body: m.RolloutRequest) -> m.Rollout:
         """Set the stage of a rollout."""

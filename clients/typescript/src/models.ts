@@ -2405,6 +2405,8 @@ export interface Restores {
 
 /** How long is kept, and the last run of the purge. */
 export interface Retention {
+  /** Settings that the configuration of the server sets: they cannot be changed here. */
+  fixed?: string[];
   /** Days for which entries of the audit are kept; null where they are kept for good. */
   keepAuditForDays?: number | null;
   /** Days for which the files of reports are kept. */
@@ -2420,6 +2422,41 @@ export interface Retention {
   lastRun?: PurgeRun | null;
   /** The rule of every table. */
   tables?: TableRetention[];
+}
+
+/** What another time for one setting would do. */
+export interface RetentionChange {
+  /** Days now; null for good. */
+  fromDays?: number | null;
+  /** There are more than were counted. */
+  isMore: boolean;
+  /** Rows that the next purge would take; null where they are not counted. */
+  rows?: number | null;
+  setting: string;
+  /** Days then; null for good. */
+  toDays?: number | null;
+}
+
+/** What other times would do. */
+export interface RetentionPlan {
+  /** Nothing where everything stays as it is. */
+  changes: RetentionChange[];
+}
+
+/** How long is kept, as somebody wants it. What is left out or null is kept as the configuration says, or as Punctual comes. */
+export interface RetentionSettings {
+  /** Days for which entries of the audit are kept. */
+  keepAuditForDays?: number | null;
+  /** Days for which the files of reports are kept. */
+  keepFilesForDays?: number | null;
+  /** Days for which finished notifications are kept. */
+  keepForDays?: number | null;
+  /** Days for which ids of removed messages are known. */
+  keepIdsForDays?: number | null;
+  /** Days for which finished surveys keep recipients and answers. */
+  keepSurveysForDays?: number | null;
+  /** Days for which finished work keeps its input and its trace. */
+  keepWorkForDays?: number | null;
 }
 
 /** What a retry of all failed deliveries came to. */

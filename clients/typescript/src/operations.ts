@@ -926,6 +926,11 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/reminder-settings/${this.segment('id', id)}/plan`, { body, idempotencyKey: options.idempotencyKey });
   }
 
+  /** See what other times would remove */
+  async planRetention(body: m.RetentionSettings, options: PostOptions = {}): Promise<m.RetentionPlan> {
+    return this.call("POST", `/api/v1/retention/plan`, { body, idempotencyKey: options.idempotencyKey });
+  }
+
   /** Show a template as a recipient would see it */
   async previewTemplate(name: string, body: m.PreviewRequest, options: PostOptions = {}): Promise<m.Preview> {
     return this.call("POST", `/api/v1/templates/${this.segment('name', name)}/preview`, { body, idempotencyKey: options.idempotencyKey });
@@ -989,6 +994,11 @@ export class Operations extends Transport {
   /** Define a subscription, whole */
   async putReportSubscription(guid: string, body: m.ReportSubscriptionRequest): Promise<m.ReportSubscription> {
     return this.call("PUT", `/api/v1/report-subscriptions/${this.segment('guid', guid)}`, { body });
+  }
+
+  /** Set how long is kept */
+  async putRetention(body: m.RetentionSettings): Promise<m.Retention> {
+    return this.call("PUT", `/api/v1/retention`, { body });
   }
 
   /** Set the stage of a rollout */

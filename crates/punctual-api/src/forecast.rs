@@ -54,7 +54,7 @@ pub async fn forecast(
     };
     let reach = unit.map_or_else(|| caller.by.reach(), |unit| Reach::Units(vec![unit]));
     let mut reader = app.engine.store.read_for_people().await?;
-    let span = Days { now, from, to };
+    let span = Days { now, from, to, named: forecast::NAMED };
     let found = forecast::forecast(&mut reader.conn(), &reach, &app.reminders, &kinds, span).await?;
     let titled = found.days.values().flat_map(|day| &day.items);
     let titled: Vec<Titled<'_>> =

@@ -476,6 +476,8 @@ operations! {
     plan_new_reminder_setting: POST "/api/v1/reminder-settings/plan" {w::reminders::ReminderSettingRequest} => json w::reminders::ReminderPlan;
     /// See what a change of a reminder setting would do.
     plan_reminder_setting: POST "/api/v1/reminder-settings/" id "/plan" {Value} => json w::reminders::ReminderPlan;
+    /// See what other times would remove.
+    plan_retention: POST "/api/v1/retention/plan" {w::retention::RetentionSettings} => json w::retention::RetentionPlan;
     /// Show a template as a recipient would see it.
     preview_template: POST "/api/v1/templates/" name "/preview" {w::templates::PreviewRequest} => json w::templates::Preview;
     /// Publish a survey.
@@ -502,6 +504,8 @@ operations! {
     put_reminder_setting: PUT "/api/v1/reminder-settings/" id "" {w::reminders::ReminderSettingRequest} => json w::reminders::ReminderSetting;
     /// Define a subscription, whole.
     put_report_subscription: PUT "/api/v1/report-subscriptions/" guid "" {w::reports::ReportSubscriptionRequest} => json w::reports::ReportSubscription;
+    /// Set how long is kept.
+    put_retention: PUT "/api/v1/retention" {w::retention::RetentionSettings} => json w::retention::Retention;
     /// Set the stage of a rollout.
     put_rollouts_report_subscription: PUT "/api/v1/rollouts/report-subscription/" scope "/" id "" {w::rollouts::RolloutRequest} => json w::rollouts::Rollout;
     /// Make a channel misbehave.

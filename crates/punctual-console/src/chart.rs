@@ -28,6 +28,18 @@ pub struct Chart {
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 160.0;
 
+/// A count and where exactly its rows are.
+pub struct Figure {
+    pub count: i64,
+    pub link: String,
+}
+
+impl Figure {
+    pub fn shown(&self) -> String {
+        grouped(self.count)
+    }
+}
+
 /// The outbox limited to what ended in an interval, and to more.
 pub fn ended(interval: &Interval, more: &[(&str, &str)]) -> String {
     let (from, to) = (interval.start.to_string(), interval.end.to_string());
@@ -51,7 +63,8 @@ pub fn endings(
         let x = step * n as f64 + step * 0.14;
         // An empty interval still has something to point at.
         let title = format!("{}: {} ended", span(interval, range, zone), grouped(interval.total()));
-        hit(&mut svg, &ended(interval, &[("channel", only.unwrap_or_default())]), &title, step, n);
+        let link = ended(interval, &[("channel", only.unwrap_or_default())]);
+        hit(&mut svg, &link, Some(interval.total()), &title, step, n);
         let mut below = HEIGHT;
         for class in classes {
             let count = class.count(interval);
@@ -64,7 +77,7 @@ pub fn endings(
             let title = format!("{}: {} {}", span(interval, range, zone), grouped(count), class.name);
             let _ = write!(
                 svg,
-                "<a href=\"{}\" tabindex=\"-1\" class=\"bar\"><title>{}</title>\
+                "<a href=\"{}\" data-figure=\"{count}\" tabindex=\"-1\" class=\"bar\"><title>{}</title>\
                  <rect class=\"seg {}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/></a>",
                 escaped(&class.link(interval)),
                 escaped(&title),
@@ -106,7 +119,7 @@ pub fn lateness(intervals: &[Interval], range: Range, zone: &Zone) -> Chart {
             format!("half within {}, 95 % within {}, 99 % within {}", rough(p50), rough(p95), rough(p99))
         });
         let title = format!("{}: {said}", span(interval, range, zone));
-        hit(&mut svg, &ended(interval, &[("status", "delivered")]), &title, step, n);
+        hit(&mut svg, &ended(interval, &[("status", "delivered")]), None, &title, step, n);
     }
     svg.push_str("</svg>");
     let y_labels = (0..=decades).rev().map(|n| rough(1_000 * 10_i64.saturating_pow(n))).collect();
@@ -132,10 +145,11 @@ pub fn bars(all: &[Bar]) -> Chart {
         let height = if bar.count == 0 { 0.0 } else { (HEIGHT * bar.count as f64 / top as f64).max(2.0) };
         let _ = write!(
             svg,
-            "<a href=\"{}\" tabindex=\"-1\" class=\"bar\"><title>{}: {}</title>\
+            "<a href=\"{}\" data-figure=\"{}\" tabindex=\"-1\" class=\"bar\"><title>{}: {}</title>\
              <rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/>\
              <rect class=\"seg {}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/></a>",
             escaped(&bar.link),
+            bar.count,
             escaped(&bar.name),
             grouped(bar.count),
             step * n as f64,
@@ -189,11 +203,12 @@ fn open() -> String {
     )
 }
 
-/// The whole height of an interval as a link.
-fn hit(svg: &mut String, link: &str, title: &str, step: f64, n: usize) {
+/// The whole height of an interval as a link; it says how many rows that opens, or that it is a measure.
+fn hit(svg: &mut String, link: &str, count: Option<i64>, title: &str, step: f64, n: usize) {
+    let says = count.map_or("data-measure".to_owned(), |count| format!("data-figure=\"{count}\""));
     let _ = write!(
         svg,
-        "<a href=\"{}\" tabindex=\"-1\"><title>{}</title><rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/></a>",
+        "<a href=\"{}\" {says} tabindex=\"-1\"><title>{}</title><rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/></a>",
         escaped(link),
         escaped(title),
         step * n as f64

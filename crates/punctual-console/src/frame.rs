@@ -137,6 +137,11 @@ impl Visit {
         Self { viewer, zone: zone_of(headers), theme: theme_of(headers), here: here.to_owned() }
     }
 
+    /// The path of the page's address.
+    pub fn path(&self) -> &str {
+        self.here.split('?').next().unwrap_or_default()
+    }
+
     /// The parameters of the page's address.
     pub fn query(&self) -> Fields {
         Fields::read(self.here.split_once('?').map_or("", |(_, query)| query).as_bytes())

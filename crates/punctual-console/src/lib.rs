@@ -28,6 +28,7 @@ mod sign_in;
 mod sign_on;
 mod survey_page;
 mod times;
+mod views;
 mod words;
 
 use std::sync::{Arc, atomic::AtomicBool};

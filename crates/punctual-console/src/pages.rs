@@ -77,6 +77,7 @@ fn of_everybody() -> Router<Shared> {
         .merge(channels::routes())
         .merge(account::routes())
         .merge(zone::routes())
+        .merge(crate::views::routes())
         .merge(settings::of_everybody())
 }
 

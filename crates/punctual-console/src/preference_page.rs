@@ -58,8 +58,17 @@ struct PreferencePage<'p> {
     quiet_from: String,
     quiet_to: String,
     time_zone: String,
+    /// Names to choose a zone from.
+    zones: Vec<String>,
     notice: Option<&'static str>,
-    fault: Option<&'static str>,
+    /// The field at fault, and what is wrong with it.
+    fault: Option<(&'static str, &'static str)>,
+}
+
+impl PreferencePage<'_> {
+    fn is_at_fault(&self, field: &str) -> bool {
+        self.fault.is_some_and(|(at, _)| at == field)
+    }
 }
 
 struct TopicView {
@@ -70,6 +79,13 @@ struct TopicView {
 
 /// A word of the page, in whatever language it is shown.
 type Word = fn(&'static Words) -> &'static str;
+
+/// A form that cannot be kept: which field, why, and what was typed.
+struct Refused<'f> {
+    field: &'static str,
+    why: Word,
+    typed: &'f Fields,
+}
 
 fn gone(headers: &HeaderMap) -> Response {
     let words = words::of(accepted(headers));
@@ -91,7 +107,7 @@ async fn page(
     token: &str,
     holder: &Holder,
     notice: Option<Word>,
-    fault: Option<Word>,
+    refused: Option<Refused<'_>>,
 ) -> Result<Response, Refusal> {
     let row = app.engine.preference_of(&holder.address).await?;
     let wants = row.map(|row| Preference::read(&row.definition)).unwrap_or_default();
@@ -110,12 +126,20 @@ async fn page(
         .map(|name| TopicView {
             name: name.to_owned(),
             title: settings.title_of(name).to_owned(),
-            wanted: wanted(name),
+            // What was typed stays, also where it cannot be kept.
+            wanted: refused.as_ref().map_or_else(
+                || wanted(name),
+                |refused| refused.typed.all("wanted").any(|wanted| wanted == name),
+            ),
         })
         .collect();
     let time =
         |time: fn(&Span) -> jiff::civil::Time| wants.quiet_hours.as_ref().map(|span| written(time(span)));
-    let status = if fault.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let shown = |field: &str, stored: Option<String>| match &refused {
+        Some(refused) => refused.typed.text(field).to_owned(),
+        None => stored.unwrap_or_default(),
+    };
+    let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok(rendered(
         status,
         &PreferencePage {
@@ -130,11 +154,12 @@ async fn page(
                 .filter(|name| wanted(name))
                 .map(|name| settings.title_of(name).to_owned()),
             topics,
-            quiet_from: time(|span| span.from).unwrap_or_default(),
-            quiet_to: time(|span| span.to).unwrap_or_default(),
-            time_zone: wants.time_zone.clone().unwrap_or_default(),
+            quiet_from: shown("quietFrom", time(|span| span.from)),
+            quiet_to: shown("quietTo", time(|span| span.to)),
+            time_zone: shown("timeZone", wants.time_zone.clone()),
+            zones: local_time::names(),
             notice: notice.map(|word| word(words)),
-            fault: fault.map(|word| word(words)),
+            fault: refused.as_ref().map(|refused| (refused.field, (refused.why)(words))),
         },
     ))
 }
@@ -175,12 +200,26 @@ async fn change(
     }
     let wishes = match Wishes::read(&fields) {
         Ok(wishes) => wishes,
-        Err(fault) => return page(&app, &headers, &token, &holder, None, Some(fault)).await,
+        Err((field, why)) => {
+            let refused = Refused { field, why, typed: &fields };
+            return page(&app, &headers, &token, &holder, None, Some(refused)).await;
+        }
     };
     app.engine.look_again().await?;
     let settings = app.engine.policy.settings();
     let mut known: HashSet<String> = settings.topics.iter().map(|topic| topic.name.clone()).collect();
     known.extend(holder.topic.clone());
+    if fields.text("action") == "stop-all" {
+        let stop = move |wants: &mut Preference| {
+            known.extend(wants.topics.keys().cloned());
+            for topic in known {
+                wants.topics.entry(topic).or_insert(Topic { subscribed: false, channels: None }).subscribed =
+                    false;
+            }
+        };
+        app.engine.change_preference(&Actor::recipient(), &holder.address, stop).await?;
+        return page(&app, &headers, &token, &holder, Some(|words| words.stopped), None).await;
+    }
     app.engine
         .change_preference(&Actor::recipient(), &holder.address, move |wants| wishes.put(&known, wants))
         .await?;
@@ -195,7 +234,8 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn read(fields: &Fields) -> Result<Self, Word> {
+    /// The field at fault where there is one, and why.
+    fn read(fields: &Fields) -> Result<Self, (&'static str, Word)> {
         let (bad_hours, bad_zone): (Word, Word) = (|words| words.bad_hours, |words| words.bad_zone);
         let wanted: Vec<&str> = fields.all("wanted").collect();
         let topics = fields.all("topic").take(200).filter(|topic| !topic.is_empty() && topic.len() <= 128);
@@ -203,15 +243,15 @@ impl Wishes {
         let quiet_hours = match (fields.text("quietFrom"), fields.text("quietTo")) {
             ("", "") => None,
             (from, to) if from != to => {
-                let time = |text: &str| local_time::parse_time(text).map_err(|_| bad_hours);
-                Some(Span { from: time(from)?, to: time(to)? })
+                let time = |text: &str, field| local_time::parse_time(text).map_err(|_| (field, bad_hours));
+                Some(Span { from: time(from, "quietFrom")?, to: time(to, "quietTo")? })
             }
-            _ => return Err(bad_hours),
+            _ => return Err(("quietTo", bad_hours)),
         };
         let time_zone = match fields.text("timeZone") {
             "" => None,
             name => {
-                let zone = local_time::zone(name).map_err(|_| bad_zone)?;
+                let zone = local_time::zone(name).map_err(|_| ("timeZone", bad_zone))?;
                 zone.iana_name().map(str::to_owned)
             }
         };

@@ -12,6 +12,7 @@ mod consumers;
 mod idempotency;
 mod inbox;
 mod lists;
+mod saved_views;
 mod seen;
 mod sessions;
 mod sign_on;
@@ -32,6 +33,7 @@ pub use self::{
     channels::NewChannel,
     consumers::NewConsumer,
     lists::{NewList, SavedList},
+    saved_views::SavedView,
     seen::Seen,
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},

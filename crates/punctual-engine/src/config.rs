@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use punctual_model::delivery_policy::Breaker;
+use punctual_store::retention::Window;
 
 /// Every bound and interval of the pipeline.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct EngineConfig {
     pub keep_audit_for: Option<Duration>,
     /// Whether the sweep seals entries of the audit. Without it nothing is sealed: only measurements do without.
     pub seals_audit: bool,
+    /// Which of these times the configuration of the server sets: people cannot change them.
+    pub fixed_windows: Vec<Window>,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,
     /// Whether the daily purge runs: not in the sandbox, where a moved clock would empty the tables.
@@ -78,6 +81,7 @@ impl Default for EngineConfig {
             keep_ids_for: None,
             keep_audit_for: None,
             seals_audit: true,
+            fixed_windows: Vec::new(),
             remember_for: DAY,
             purges: true,
             purge_batch: 500,

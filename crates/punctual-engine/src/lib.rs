@@ -82,6 +82,7 @@ pub use purge::PurgeReport;
 pub use quotas::QuotaReached;
 pub use readiness::NotReady;
 pub use registration::Registration;
+pub use retention::{RetentionSettings, WindowChange, Windows};
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;

@@ -12,12 +12,15 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, notifications, quotas, templates,
+    facts, notifications, quotas,
+    retention::Window,
+    templates,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Engine, EngineError, audit_chain, config::earlier, confine::guarded, due::chain, troubles::Chore,
+    Actor, Engine, EngineError, Windows, audit_chain, config::earlier, confine::guarded, due::chain,
+    troubles::Chore,
 };
 
 /// A local day that began so long ago is over in every zone.
@@ -73,7 +76,8 @@ impl Engine {
     pub async fn purge_by(&self, by: &Actor, confirm: bool) -> Result<PurgeReport, EngineError> {
         let now = self.clock.now();
         let purged = if confirm {
-            self.purge_all(now, Some((by, AuditAction::PurgeConfirmed))).await
+            let windows = self.windows().await?;
+            self.purge_all(now, &windows, Some((by, AuditAction::PurgeConfirmed))).await
         } else {
             self.purge_unless_unusual(now, Some((by, AuditAction::Purge))).await
         };
@@ -86,13 +90,15 @@ impl Engine {
         now: Timestamp,
         asked: Option<Asked<'_>>,
     ) -> Result<PurgeReport, EngineError> {
-        let before = self.purged_so_far().await?;
-        let steps = before.map(|before| self.purged_before(now).duration_since(before));
+        let windows = self.windows().await?;
+        let finished_before = purged_before(&windows, now);
+        let before = self.purged_so_far(&windows).await?;
+        let steps = before.map(|before| finished_before.duration_since(before));
         if steps.is_some_and(|step| step <= ORDINARY_STEP) {
-            return self.purge_all(now, asked).await;
+            return self.purge_all(now, &windows, asked).await;
         }
         let mut reader = self.store.read().await?;
-        let size = notifications::purge_size(&mut reader.conn(), self.purged_before(now)).await?;
+        let size = notifications::purge_size(&mut reader.conn(), finished_before).await?;
         drop(reader);
         // The table is larger than any count that a share would round.
         let share = size.doomed as f64 / size.finished.max(1) as f64;
@@ -102,31 +108,33 @@ impl Engine {
                 size.finished,
                 "a purge is held back: it would remove an unusually large share"
             );
-            return self.remember_purge(now, (0, 0), Some(size.doomed), asked).await;
+            return self.remember_purge(now, &windows, (0, 0), Some(size.doomed), asked).await;
         }
-        self.purge_all(now, asked).await
+        self.purge_all(now, &windows, asked).await
     }
 
     /// Up to when what ended has been removed, as far as that is known.
-    async fn purged_so_far(&self) -> Result<Option<Timestamp>, EngineError> {
+    async fn purged_so_far(&self, windows: &Windows) -> Result<Option<Timestamp>, EngineError> {
         let Some(last) = self.last_purge().await? else { return Ok(None) };
         // Reports of earlier versions do not say it; one that was not held back removed everything of its time.
-        let derived = last.held_back.is_none().then(|| self.purged_before(last.at));
+        let derived = last.held_back.is_none().then(|| purged_before(windows, last.at));
         Ok(last.purged_before.or(derived))
-    }
-
-    fn purged_before(&self, now: Timestamp) -> Timestamp {
-        earlier(now, self.config.keep_for)
     }
 
     /// Removes everything that is past its window, however much it is: a person has seen the number.
     #[boxed]
     pub async fn purge_confirmed(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
-        self.purge_all(now, None).await
+        let windows = self.windows().await?;
+        self.purge_all(now, &windows, None).await
     }
 
-    async fn purge_all(&self, now: Timestamp, asked: Option<Asked<'_>>) -> Result<PurgeReport, EngineError> {
-        let finished_before = self.purged_before(now);
+    async fn purge_all(
+        &self,
+        now: Timestamp,
+        windows: &Windows,
+        asked: Option<Asked<'_>>,
+    ) -> Result<PurgeReport, EngineError> {
+        let finished_before = purged_before(windows, now);
         let mut removed = 0;
         loop {
             let batch = self.purge_some(now, finished_before).await?;
@@ -145,11 +153,11 @@ impl Engine {
         if let Err(error) = purged {
             tracing::warn!(error = %chain(&error), "expired audit entries could not be removed");
         }
-        self.purge_tables(now, finished_before).await?;
+        self.purge_tables(now, windows, finished_before).await?;
         self.purge_index().await?;
-        let files = self.purge_files(now).await? + self.purge_uploads(now, finished_before).await?;
+        let files = self.purge_files(now, windows).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
-        self.remember_purge(now, (removed, files), None, asked).await
+        self.remember_purge(now, windows, (removed, files), None, asked).await
     }
 
     /// Removes one batch; returns how many rows went.
@@ -188,8 +196,8 @@ impl Engine {
     }
 
     /// Purges what workflows keep beside their rows. One that cannot reach its files does not stop the others.
-    async fn purge_files(&self, now: Timestamp) -> Result<usize, EngineError> {
-        let finished_before = earlier(now, self.config.keep_files_for);
+    async fn purge_files(&self, now: Timestamp, windows: &Windows) -> Result<usize, EngineError> {
+        let finished_before = windows.before(Window::Files, now).unwrap_or(Timestamp::MIN);
         let mut removed = 0;
         for (kind, workflow) in self.workflows.iter() {
             let Some(maintains) = &workflow.maintains else { continue };
@@ -214,13 +222,15 @@ impl Engine {
     async fn remember_purge(
         &self,
         now: Timestamp,
+        windows: &Windows,
         (removed, files): (usize, usize),
         held_back: Option<i64>,
         asked: Option<Asked<'_>>,
     ) -> Result<PurgeReport, EngineError> {
-        let keep_for_days = self.config.keep_for.as_secs() / 86_400;
+        let keep_for_days = windows.days(Window::Messages).unwrap_or_default();
+        let finished_before = purged_before(windows, now);
         let purged_before =
-            if held_back.is_some() { self.purged_so_far().await? } else { Some(self.purged_before(now)) };
+            if held_back.is_some() { self.purged_so_far(windows).await? } else { Some(finished_before) };
         let report = PurgeReport { at: now, removed, files, keep_for_days, held_back, purged_before };
         self.purge_short_lived(now).await?;
         let mut tx = self.store.begin(Lane::Claim).await?;
@@ -228,11 +238,11 @@ impl Engine {
         quotas::forget(&mut tx.conn(), earlier(now, UNIT_ROWS_FOR)).await?;
         if held_back.is_none() {
             // As long as messages are there, what their templates said is too.
-            templates::forget_versions(&mut tx.conn(), self.purged_before(now)).await?;
+            templates::forget_versions(&mut tx.conn(), finished_before).await?;
         }
-        let day = |ago: Duration| earlier(now, ago).strftime("%Y-%m-%d").to_string();
-        days::forget(&mut tx.conn(), &day(OVER_EVERYWHERE)).await?;
-        digests::forget(&mut tx.conn(), &day(self.config.keep_for)).await?;
+        let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+        days::forget(&mut tx.conn(), &day(earlier(now, OVER_EVERYWHERE))).await?;
+        digests::forget(&mut tx.conn(), &day(finished_before)).await?;
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         if let Some((by, action)) = asked {
@@ -250,7 +260,12 @@ impl Engine {
     }
 }
 
-/// The same, on a connection.
+/// Messages that ended before this are past their window.
+fn purged_before(windows: &Windows, now: Timestamp) -> Timestamp {
+    windows.before(Window::Messages, now).unwrap_or(Timestamp::MIN)
+}
+
+/// The same as [`Engine::last_purge`], on a connection.
 pub(crate) async fn last(conn: &mut Conn<'_>) -> Result<Option<PurgeReport>, StoreError> {
     let fact = facts::get(conn, FACT).await?;
     Ok(fact.and_then(|text| serde_json::from_str(&text).ok()))

@@ -2,16 +2,19 @@
 //! in a transaction of its own. One that cannot be carried out stands in Attention and does not stop the others, and one that
 //! is stopped half way goes on from there.
 
+mod windows;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
     Lane, facts, personal as erased,
-    retention::{self as store, Place, Rule, TableRule, Window},
+    retention::{self as store, Place, Window},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use self::windows::{RetentionSettings, WindowChange, Windows};
 use crate::{
     Engine, EngineError, config::earlier, confine::guarded, due::chain, purge::KNOWN_EVENTS_FOR,
     troubles::Chore,
@@ -43,42 +46,6 @@ struct Step {
 }
 
 impl Engine {
-    /// How long something is kept here; nothing where it is kept for good.
-    pub fn window(&self, window: Window) -> Option<Duration> {
-        match window {
-            Window::Messages => Some(self.config.keep_for),
-            Window::Files => Some(self.config.keep_files_for),
-            Window::Work => Some(self.config.keep_work_for),
-            Window::Surveys => self.config.keep_surveys_for,
-            Window::Audit => self.config.keep_audit_for,
-            Window::Ids => self.config.keep_ids_for,
-        }
-    }
-
-    /// What happens to the rows of a table here, as a sentence.
-    pub fn rule_sentence(&self, rule: &TableRule) -> String {
-        let days = |window: Window| {
-            self.window(window).map(|window| match window.as_secs() / 86_400 {
-                1 => "1 day".to_owned(),
-                days => format!("{days} days"),
-            })
-        };
-        match rule.rule {
-            Rule::Removed(window) => days(window)
-                .map_or_else(|| "Kept for good".to_owned(), |days| format!("Removed {days} after its end")),
-            Rule::Stripped(window, what) => days(window).map_or_else(
-                || "Kept for good".to_owned(),
-                |days| format!("Loses {what} {days} after its end"),
-            ),
-            Rule::Short(time) => format!("Removed after {time}"),
-            Rule::With(table) => format!("Goes with its row of {table}"),
-            Rule::AtItsEnd => "Goes at its end".to_owned(),
-            Rule::Defined => "Stays until somebody removes it".to_owned(),
-            Rule::Few => "Few rows, however much is sent".to_owned(),
-            Rule::ForGood => "Kept for good".to_owned(),
-        }
-    }
-
     /// Removes what is kept for days only, however the purge of messages goes.
     #[boxed]
     pub(crate) async fn purge_short_lived(&self, now: Timestamp) -> Result<(), EngineError> {
@@ -102,9 +69,11 @@ impl Engine {
     pub(crate) async fn purge_tables(
         &self,
         now: Timestamp,
+        windows: &Windows,
         messages_before: Timestamp,
     ) -> Result<(), EngineError> {
-        let work_before = earlier(now, self.config.keep_work_for);
+        let before = |window: Window| windows.before(window, now);
+        let work_before = before(Window::Work).unwrap_or(Timestamp::MIN);
         let done = guarded(self.purge_inbox(messages_before)).await;
         self.note_table("inbox", done, now).await;
         let done = guarded(self.purge_events(messages_before)).await;
@@ -113,14 +82,14 @@ impl Engine {
         self.note_table("work", done, now).await;
         let done = guarded(self.purge_sources(now, work_before)).await;
         self.note_table("sources", done, now).await;
-        let done = guarded(self.purge_records(earlier(now, self.config.keep_files_for))).await;
+        let done = guarded(self.purge_records(before(Window::Files).unwrap_or(Timestamp::MIN))).await;
         self.note_table("run_records", done, now).await;
-        if let Some(keep_for) = self.config.keep_surveys_for {
-            let done = guarded(self.purge_surveys(now, earlier(now, keep_for))).await;
+        if let Some(before) = before(Window::Surveys) {
+            let done = guarded(self.purge_surveys(now, before)).await;
             self.note_table("survey_instances", done, now).await;
         }
-        if let Some(keep_for) = self.config.keep_ids_for {
-            let done = guarded(self.purge_tombstones(now, earlier(now, keep_for))).await;
+        if let Some(before) = before(Window::Ids) {
+            let done = guarded(self.purge_tombstones(now, before)).await;
             self.note_table("tombstones", done, now).await;
         }
         let done = guarded(self.purge_few(now)).await;

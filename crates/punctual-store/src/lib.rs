@@ -46,6 +46,7 @@ pub mod retention;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
+pub mod saved_views;
 pub mod schema;
 pub mod search;
 pub mod sessions;
@@ -86,7 +87,7 @@ db::statements![
     ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
     delivery_policy, doctor, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes,
     notifications, operations, outbox, owed, personal, quotas, receipts, reminders, report_subscriptions, report_troubles, restored, retention,
-    rollouts, run_ownership, run_records, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
+    rollouts, run_ownership, run_records, saved_views, search, sessions, sign_on_answers, site_events, sites, skipped_targets,
     sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,
     templates, uploads, users, verify, work

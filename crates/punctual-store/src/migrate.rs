@@ -75,6 +75,7 @@ const STEPS: &[Step] = &[
     step!(55, "0055_import_units"),
     step!(56, "0056_digest_units"),
     step!(65, "0065_earlier_attempts"),
+    step!(70, "0070_saved_views"),
     step!(75, "0075_quotas"),
 ];
 

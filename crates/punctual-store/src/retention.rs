@@ -39,6 +39,18 @@ impl Window {
         }
     }
 
+    /// The same in the API.
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Messages => "keepForDays",
+            Self::Files => "keepFilesForDays",
+            Self::Work => "keepWorkForDays",
+            Self::Surveys => "keepSurveysForDays",
+            Self::Audit => "keepAuditForDays",
+            Self::Ids => "keepIdsForDays",
+        }
+    }
+
     /// What it is about, as people call it.
     pub const fn title(self) -> &'static str {
         match self {
@@ -159,6 +171,7 @@ pub const TABLES: &[TableRule] = &[
     rule("rollouts", Defined, ""),
     rule("run_ownership", ForGood, "who owns a run: a period that was reported is not reported again"),
     rule("run_records", Removed(Files), "once its files are gone"),
+    rule("saved_views", Defined, "those of a person go with the account"),
     rule("schema_steps", Few, "one for each step"),
     rule("sent_days", Short("3 days"), "a day that is over in every zone"),
     rule("sessions", AtItsEnd, "a session that is too old"),

@@ -9,6 +9,7 @@ mod reconcile;
 mod reminders;
 mod sign_on;
 mod telemetry;
+mod windows;
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +25,7 @@ use punctual_api::{Limits, TrustedProxies};
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
 use punctual_reports::Connections;
+use punctual_store::retention::Window;
 use punctual_workflows::reminders::{external::External, providers::ScanBounds};
 use serde::Deserialize;
 
@@ -280,6 +282,8 @@ pub struct Config {
     pub keep_surveys_for: Option<Duration>,
     pub keep_ids_for: Option<Duration>,
     pub keep_audit_for: Option<Duration>,
+    /// Which of these are set at all.
+    pub fixed_windows: Vec<Window>,
     pub stuck_after: Duration,
     pub reconcile_every: Duration,
     pub survey_url: Option<String>,
@@ -315,6 +319,7 @@ impl Config {
     /// Puts flags, variables, file and defaults together.
     pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
         let file = read_file(args.config.as_deref())?;
+        let fixed_windows = windows::set(&args, &file);
         let traces = telemetry::read(&args, file.telemetry)?;
         let path = args.config.unwrap_or_else(|| DEFAULT_FILE.into());
         let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir.into());
@@ -328,6 +333,7 @@ impl Config {
         let proxies = args.trusted_proxies.or(file.trusted_proxies).unwrap_or_default();
         let trusted_proxies: TrustedProxies = proxies.parse().context("trusted_proxies")?;
         let config = Self {
+            fixed_windows,
             listen: args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data_dir,
             database_url: Secret::new(database_url),

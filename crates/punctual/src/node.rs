@@ -122,6 +122,7 @@ impl Node {
                 keep_surveys_for: config.keep_surveys_for,
                 keep_ids_for: config.keep_ids_for,
                 keep_audit_for: config.keep_audit_for,
+                fixed_windows: config.fixed_windows.clone(),
                 stuck_after: config.stuck_after,
                 purges: time == Time::Real,
                 ..EngineConfig::default()

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use punctual_engine::{Actor, commands::SavedView};
 use punctual_model::{ReasonCode, SendOutcome};
 use punctual_store::{
     Lane,
     personal::columns::{self, Holds},
+    sessions::Owner,
     work,
 };
 use punctual_testkit::{Scripted, TestBed, on_both};
@@ -199,6 +201,11 @@ async fn person_of_the_installation(bed: &TestBed, client: &Client) {
     }
     let user = json!({ "email": ADDRESS, "name": NAME, "role": "viewer" });
     client.post("/api/v1/users", user).await.expect(201);
+    // Somebody keeps a list of the console that searches for the person.
+    let view =
+        SavedView { name: format!("About {ADDRESS}"), pairs: vec![("q".to_owned(), ADDRESS.to_owned())] };
+    let whose = Owner::User("somebody".to_owned());
+    bed.engine.save_view(&Actor::named("somebody"), &whose, "/outbox", &view).await.unwrap();
 }
 
 fn holds(column: &str) -> Option<Holds> {

@@ -19,6 +19,7 @@ on_both! {
     work_is_released_repeated_and_cancelled;
     a_jump_runs_what_is_ready;
     a_purge_is_seen_and_done_by_hand;
+    how_long_is_kept_is_planned_and_set;
     a_held_row_shows_how_it_was_decided;
 }
 
@@ -274,7 +275,7 @@ async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
         never,
         json!({
             "keepForDays": 365, "keepFilesForDays": 365, "keepWorkForDays": 365, "keepSurveysForDays": null,
-            "keepIdsForDays": null, "keepAuditForDays": null, "lastRun": null,
+            "keepIdsForDays": null, "keepAuditForDays": null, "fixed": [], "lastRun": null,
         })
     );
     let attempts = tables.as_array().unwrap().iter().find(|one| one["table"] == "attempts").unwrap();
@@ -289,6 +290,32 @@ async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
     assert_eq!(done["removed"], 1);
     assert_eq!(client.get("/api/v1/retention").await.expect(200)["lastRun"], done);
     assert_eq!(bed.audit("retention", "notifications").await, ["purge", "purge-confirmed"]);
+}
+
+async fn how_long_is_kept_is_planned_and_set(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    bed.accept_to(&["a@example.org"]).await;
+    bed.tick().await;
+    bed.wait(40 * 86_400);
+    let wanted = json!({ "keepForDays": 30, "keepIdsForDays": 400 });
+    let plan = client.post("/api/v1/retention/plan", wanted.clone()).await.expect(200);
+    assert_eq!(
+        plan["changes"],
+        json!([
+            { "setting": "keep_for", "fromDays": 365, "toDays": 30, "rows": 1, "isMore": false },
+            { "setting": "keep_ids_for", "fromDays": null, "toDays": 400, "rows": 0, "isMore": false },
+        ])
+    );
+    assert_eq!(client.get("/api/v1/retention").await.expect(200)["keepForDays"], 365);
+    let set = client.put("/api/v1/retention", wanted).await.expect(200);
+    assert_eq!((&set["keepForDays"], &set["keepIdsForDays"]), (&json!(30), &json!(400)));
+    client.put("/api/v1/retention", json!({ "keepForDays": 0 })).await.refused(422, "out_of_range");
+    client.put("/api/v1/retention", json!({ "keepFor": 30 })).await.refused(422, "unknown_field");
+    assert_eq!(client.post("/api/v1/retention/purge", json!({})).await.expect(200)["removed"], 1);
+    // What is left out is as it was before anybody set it.
+    let reset = client.put("/api/v1/retention", json!({})).await.expect(200);
+    assert_eq!((&reset["keepForDays"], &reset["keepIdsForDays"]), (&json!(365), &Value::Null));
+    assert_eq!(bed.audit("retention", "settings").await, ["put", "put"]);
 }
 
 async fn a_held_row_shows_how_it_was_decided(bed: TestBed) {

@@ -4,7 +4,7 @@
 use punctual_model::NotificationStatus;
 use punctual_store::notifications::NO_REASON;
 
-use super::ended;
+use super::{Figure, ended};
 use crate::{
     figures::{Group, Interval},
     words,
@@ -101,6 +101,11 @@ impl Class {
         };
         let channel = self.only.as_deref().unwrap_or(channel);
         ended(interval, &[("status", status), ("cause", cause), ("channel", channel)])
+    }
+
+    /// Its count in an interval, with the rows.
+    pub fn figure(&self, interval: &Interval) -> Figure {
+        Figure { count: self.count(interval), link: self.link(interval) }
     }
 
     /// The same where every row is of one channel.

@@ -12,6 +12,8 @@ use crate::{App, answer::Refusal, form::Fields, frame::Visit, links, words::Pill
 pub trait Resource: Send + Sync + 'static {
     /// Where its list is; its other pages are below.
     const HOME: &'static str;
+    /// The page that it is reached from.
+    const ABOVE: &'static str = Self::HOME;
     /// What one of them is called, and all of them as a heading.
     const ONE: &'static str;
     const MANY: &'static str;

@@ -26,6 +26,7 @@ use crate::{
     frame::{Frame, Visit},
     links,
     times::When,
+    views::SavedViews,
 };
 
 const ROWS: i64 = 50;
@@ -43,6 +44,7 @@ pub fn routes() -> Router<Shared> {
 #[template(path = "audit.html")]
 struct AuditPage {
     frame: Frame,
+    views: SavedViews,
     rows: Vec<Row>,
     asked: Asked,
     actions: Vec<(&'static str, &'static str)>,
@@ -142,6 +144,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let now = Visit::now(&app);
     page(&AuditPage {
         frame: visit.frame(&app, "Audit", "/audit").await?,
+        views: SavedViews::of(&app, &visit).await?,
         rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
         export: format!("/audit.csv{}", links::query(pairs)),
         actions: AuditAction::all().iter().map(|action| (action.as_str(), action.sentence())).collect(),

@@ -14,11 +14,14 @@ use crate::{
     answer::{Page, Refusal, page},
     form::Fields,
     frame::{Frame, Visit},
+    links,
     times::When,
     words::counted,
 };
 
 const WEEKS: usize = 6;
+/// Entries of a day on one page.
+const SHOWN: usize = 100;
 
 pub fn routes() -> Router<Shared> {
     Router::new().route("/calendar", get(show))
@@ -45,9 +48,9 @@ struct Cell {
 
 struct Day {
     date: String,
-    /// What is sent: what the day counts.
+    /// What is sent, or a page of it: what the day counts.
     items: Vec<Listed>,
-    more: u64,
+    next: Option<String>,
     /// What happens besides, and sends nothing.
     besides: Vec<Listed>,
 }
@@ -69,23 +72,33 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let to = moved(from, 7 * WEEKS as i64)?;
     let kinds = app.engine.kinds_of_interest();
     let mut reader = app.engine.store.read_for_people().await?;
-    let span = Days { now, from: Edge::Day(from), to: Edge::Day(moved(to, -1)?) };
-    let found =
-        forecast::forecast(&mut reader.conn(), &visit.viewer.by.reach(), &app.reminders, &kinds, span)
-            .await?;
-    let mut days: BTreeMap<String, (u64, Vec<(String, Item)>)> = BTreeMap::new();
-    for ((date, zone), day) in found.days {
-        let entry = days.entry(date).or_default();
-        entry.0 += day.count;
-        entry.1.extend(day.items.into_iter().map(|item| (zone.clone(), item)));
+    let reach = visit.viewer.by.reach();
+    // One day is read for itself, so that all of it can be named.
+    let chosen: Option<Date> = fields.text("day").parse().ok();
+    let mut on_day: Vec<(String, Item)> = Vec::new();
+    if let Some(day) = chosen {
+        let span = Days { now, from: Edge::Day(day), to: Edge::Day(day), named: forecast::MOST };
+        let found = forecast::forecast(&mut reader.conn(), &reach, &app.reminders, &kinds, span).await?;
+        for ((date, zone), of_day) in found.days {
+            if date == day.to_string() {
+                on_day.extend(of_day.items.into_iter().map(|item| (zone.clone(), item)));
+            }
+        }
+        on_day.sort_by(|(_, one), (_, other)| (one.due_at, &one.key).cmp(&(other.due_at, &other.key)));
     }
-    let most = days.values().map(|(count, _)| *count).max().unwrap_or(0);
+    let span = Days { now, from: Edge::Day(from), to: Edge::Day(moved(to, -1)?), named: 0 };
+    let found = forecast::forecast(&mut reader.conn(), &reach, &app.reminders, &kinds, span).await?;
+    let mut days: BTreeMap<String, u64> = BTreeMap::new();
+    for ((date, _), day) in found.days {
+        *days.entry(date).or_default() += day.count;
+    }
+    let most = days.values().copied().max().unwrap_or(0);
     let mut weeks = Vec::with_capacity(WEEKS);
     for week in 0..WEEKS {
         let mut cells = Vec::with_capacity(7);
         for day in 0..7 {
             let date = moved(from, (7 * week + day) as i64)?;
-            let count = days.get(&date.to_string()).map_or(0, |(count, _)| *count);
+            let count = days.get(&date.to_string()).copied().unwrap_or(0);
             cells.push(Cell {
                 text: date.strftime("%-d %b").to_string(),
                 date: date.to_string(),
@@ -102,30 +115,39 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         "{about}{} to be sent in these six weeks, by local day.",
         counted(i64::try_from(total).unwrap_or(i64::MAX), "message is", "messages are")
     );
-    let chosen = Some(fields.text("day")).filter(|day| !day.is_empty()).map(|day| {
-        let (count, mut items) = days.remove(day).unwrap_or_default();
-        items.sort_by_key(|(_, item)| item.due_at);
-        (day, count, items)
-    });
-    let shown = chosen.iter().flat_map(|(_, _, items)| items);
-    let shown: Vec<Titled<'_>> =
-        shown.map(|(_, item)| Titled { kind: &item.workflow, key: &item.key }).collect();
-    let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &shown).await?;
+    let (sent, besides): (Vec<_>, Vec<_>) = on_day.into_iter().partition(|(_, item)| item.kind.is_sent());
+    let after: usize = fields.text("after").parse().unwrap_or(0);
+    let is_more = sent.len() > after.saturating_add(SHOWN);
+    let sent: Vec<_> = sent.into_iter().skip(after).take(SHOWN).collect();
+    let besides: Vec<_> = besides.into_iter().take(if after == 0 { SHOWN } else { 0 }).collect();
+    let shown: Vec<Titled<'_>> = sent
+        .iter()
+        .chain(&besides)
+        .map(|(_, item)| Titled { kind: &item.workflow, key: &item.key })
+        .collect();
+    let mut titles = app.engine.titles(&mut reader.conn(), &reach, &shown).await?.into_iter();
     drop(reader);
-    let chosen = chosen.map(|(day, count, items)| {
-        let (mut sent, mut besides) = (Vec::new(), Vec::new());
-        for ((zone, item), title) in items.into_iter().zip(titles) {
-            let listed = Listed {
+    let mut listed = |items: Vec<(String, Item)>| -> Vec<Listed> {
+        let titled = items.into_iter().zip(titles.by_ref());
+        titled
+            .map(|((zone, item), title)| Listed {
                 due: visit.zone.when(item.due_at, now),
                 note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
                 title,
                 key: item.key,
                 zone,
-            };
-            if item.kind.is_sent() { sent.push(listed) } else { besides.push(listed) }
-        }
-        let more = count.saturating_sub(sent.len() as u64);
-        Day { date: day.to_owned(), items: sent, more, besides }
+            })
+            .collect()
+    };
+    let chosen = chosen.map(|day| Day {
+        items: listed(sent),
+        besides: listed(besides),
+        next: is_more.then(|| {
+            let (from, after) = (from.to_string(), (after + SHOWN).to_string());
+            let pairs = [("from", from.as_str()), ("day", &day.to_string()), ("after", &after)];
+            format!("/calendar{}", links::query(pairs))
+        }),
+        date: day.to_string(),
     });
     page(&CalendarPage {
         frame: visit.frame(&app, "Calendar", "/calendar").await?,

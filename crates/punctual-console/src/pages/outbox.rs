@@ -37,6 +37,7 @@ use crate::{
     frame::{Frame, Visit},
     links,
     times::{When, rough},
+    views::SavedViews,
     words::{self, Pill, counted, grouped},
 };
 
@@ -58,6 +59,7 @@ pub fn routes() -> Router<Shared> {
 #[template(path = "outbox.html")]
 struct Outbox {
     frame: Frame,
+    views: SavedViews,
     may_author: bool,
     sentence: String,
     tiles: Vec<Tile>,
@@ -96,6 +98,8 @@ enum Onward {
 pub(super) struct Tile {
     pub name: &'static str,
     pub value: String,
+    /// How many rows its link opens; none where the figure is a measure.
+    pub count: Option<i64>,
     pub class: &'static str,
     /// The rows that it counts.
     pub link: String,
@@ -164,6 +168,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
+        views: SavedViews::of(&app, &visit).await?,
         may_author: visit.viewer.may_author(),
         sentence,
         tiles: shown,
@@ -224,9 +229,9 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     let total = &kpis.total;
     let alarm = |count: i64, class: &'static str| if count > 0 { class } else { "" };
     let oldest = total.oldest_created_at.map(|at| kpis.at.as_microsecond() - at);
-    let tile = |name, value, class, link: &str, note: String| {
-        let link = link.to_owned();
-        Tile { name, value, class, link, note, spark: None }
+    let tile = |name, count: i64, class, link: &str, note: String| {
+        let (value, count, link) = (grouped(count), Some(count), link.to_owned());
+        Tile { name, value, count, class, link, note, spark: None }
     };
     let since = kpis.at.checked_sub(INTERVAL).unwrap_or(kpis.at).to_string();
     let delivered = links::query([("status", "delivered"), ("endedFrom", since.as_str())]);
@@ -240,32 +245,30 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
         n => format!("need attention · {} uncertain", grouped(n)),
     };
     vec![
-        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=queued", held),
+        tile("Waiting", total.queue_depth, "", "/outbox?status=queued", held),
         tile(
             "Stuck",
-            grouped(total.stuck),
+            total.stuck,
             alarm(total.stuck, "warn"),
             "/outbox?stuck=1",
             format!("longer than {stuck_after}"),
         ),
-        tile("Parked", grouped(total.parked), alarm(total.parked, "bad"), "/outbox?status=parked", uncertain),
+        tile("Parked", total.parked, alarm(total.parked, "bad"), "/outbox?status=parked", uncertain),
         Tile {
             spark,
             ..tile(
                 "Delivered",
-                grouped(total.delivered),
+                total.delivered,
                 "",
                 &format!("/outbox{delivered}"),
                 format!("in the last {} s", INTERVAL.as_secs()),
             )
         },
-        tile(
-            "Oldest",
-            oldest.map_or("–".to_owned(), rough),
-            "",
-            "/outbox?status=queued",
-            "waiting".to_owned(),
-        ),
+        Tile {
+            value: oldest.map_or("–".to_owned(), rough),
+            count: None,
+            ..tile("Oldest", 0, "", "/outbox?status=queued", "waiting".to_owned())
+        },
     ]
 }
 

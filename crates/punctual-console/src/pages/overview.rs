@@ -14,7 +14,7 @@ use super::{
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page},
-    chart::{self, Bar, By, Chart},
+    chart::{self, Bar, By, Chart, Figure},
     figures::{self, Interval, Range},
     form::Fields,
     frame::{Frame, Visit},
@@ -70,10 +70,9 @@ struct Choice {
 
 struct TableRow {
     span: String,
-    link: String,
-    total: String,
-    /// Of each class, with its rows.
-    cells: Vec<(String, String)>,
+    all: Figure,
+    /// Of each class.
+    cells: Vec<Figure>,
     late: [String; 3],
 }
 
@@ -140,15 +139,8 @@ async fn charted(
     let classes = chart::classes(intervals, by);
     let table = intervals.iter().rev().filter(|interval| interval.total() > 0).map(|interval| TableRow {
         span: chart::span(interval, range, &visit.zone),
-        link: chart::ended(interval, &[]),
-        total: grouped(interval.total()),
-        cells: classes
-            .iter()
-            .map(|class| match class.count(interval) {
-                0 => (String::new(), String::new()),
-                count => (grouped(count), class.link(interval)),
-            })
-            .collect(),
+        all: Figure { count: interval.total(), link: chart::ended(interval, &[]) },
+        cells: classes.iter().map(|class| class.figure(interval)).collect(),
         late: interval.late.map_or([const { String::new() }; 3], |late| late.map(rough)),
     });
     let age_bars = ages(app, Visit::now(app)).await?;

@@ -65,6 +65,7 @@ pub fn of_the_installation() -> Router<Shared> {
         .merge(policy::page())
         .merge(routes_of_one::<policy::Policy>())
         .merge(retention::pages())
+        .merge(routes_of_one::<retention::Retention>())
 }
 
 #[derive(Template)]

@@ -20,6 +20,7 @@ use crate::{
     frame::{Frame, Visit},
     links,
     times::When,
+    views::SavedViews,
     words::{self, Pill, counted, grouped},
 };
 
@@ -40,6 +41,7 @@ pub fn routes() -> Router<Shared> {
 #[template(path = "suppressions.html")]
 struct SuppressionsPage {
     frame: Frame,
+    views: SavedViews,
     sentence: String,
     done: Option<String>,
     rows: Vec<Row>,
@@ -55,6 +57,7 @@ struct SuppressionsPage {
     fault: Option<String>,
     entered: String,
     chosen: String,
+    detail: String,
 }
 
 struct Row {
@@ -104,6 +107,7 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
     kinds.dedup();
     page(&SuppressionsPage {
         frame: visit.frame(app, "Suppression list", "/channels").await?,
+        views: SavedViews::of(app, visit).await?,
         sentence,
         done: done(fields),
         is_empty: count == 0,
@@ -117,6 +121,7 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
         may_act: visit.viewer.may_act(),
         entered: if fault.is_some() { fields.text("address").to_owned() } else { String::new() },
         chosen: if fault.is_some() { fields.text("channelType").to_owned() } else { "email".to_owned() },
+        detail: if fault.is_some() { fields.text("detail").to_owned() } else { String::new() },
         fault,
     })
 }

@@ -133,14 +133,20 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 
 /// A figure, and where its rows are.
 pub struct Figure {
-    pub count: String,
+    pub count: i64,
     pub link: Option<String>,
+}
+
+impl Figure {
+    fn shown(&self) -> String {
+        words::grouped(self.count)
+    }
 }
 
 /// How many people were asked, or are in this state, with their links.
 fn figure(survey: i64, count: i64, status: &str) -> Figure {
     let link = format!("/surveys/{survey}/instances{}", links::query([("status", status)]));
-    Figure { count: words::grouped(count), link: (count > 0).then_some(link) }
+    Figure { count, link: (count > 0).then_some(link) }
 }
 
 fn state(row: &SurveyRow) -> Pill {

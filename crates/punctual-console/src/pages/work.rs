@@ -19,6 +19,7 @@ use crate::{
     frame::{Frame, Visit},
     links,
     times::When,
+    views::SavedViews,
     words::{self, Pill, counted, grouped},
 };
 
@@ -34,6 +35,7 @@ pub fn routes() -> Router<Shared> {
 #[template(path = "work.html")]
 struct WorkPage {
     frame: Frame,
+    views: SavedViews,
     may_author: bool,
     sentence: String,
     tabs: Vec<Tab>,
@@ -116,6 +118,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     });
     page(&WorkPage {
         frame: visit.frame(&app, "Due work", "/work").await?,
+        views: SavedViews::of(&app, &visit).await?,
         may_author: visit.viewer.may_author(),
         sentence,
         tabs: LISTS

@@ -14,6 +14,8 @@ pub struct Words {
     pub for_whom: &'static str,
     pub came_from: &'static str,
     pub no_more: &'static str,
+    pub stop_all: &'static str,
+    pub stop_all_help: &'static str,
     pub topics: &'static str,
     pub quiet_hours: &'static str,
     pub quiet_help: &'static str,
@@ -36,6 +38,8 @@ const ENGLISH: Words = Words {
     for_whom: "These choices are for {}.",
     came_from: "You came here from a message of this topic.",
     no_more: "Send me no more of it",
+    stop_all: "Unsubscribe from all topics",
+    stop_all_help: "Messages that belong to no topic still come. You can choose again here at any time.",
     topics: "Topics",
     quiet_hours: "Quiet hours",
     quiet_help: "Messages wait for their end. Leave both empty to have none; alarms come all the same.",
@@ -58,6 +62,8 @@ const ARABIC: Words = Words {
     for_whom: "هذه الاختيارات خاصة بـ {}.",
     came_from: "وصلت إلى هنا من رسالة عن هذا الموضوع.",
     no_more: "لا ترسلوا إليّ المزيد منها",
+    stop_all: "إلغاء الاشتراك في جميع المواضيع",
+    stop_all_help: "تستمر الرسائل التي لا تخص أي موضوع. يمكنك تغيير اختيارك هنا في أي وقت.",
     topics: "المواضيع",
     quiet_hours: "ساعات الهدوء",
     quiet_help: "تنتظر الرسائل حتى انتهائها. اترك الحقلين فارغين لإلغائها؛ أما التنبيهات العاجلة فتصل في كل الأحوال.",
@@ -80,6 +86,8 @@ const GERMAN: Words = Words {
     for_whom: "Diese Auswahl gilt für {}.",
     came_from: "Sie kommen von einer Nachricht zu diesem Thema.",
     no_more: "Nichts mehr davon senden",
+    stop_all: "Alle Themen abbestellen",
+    stop_all_help: "Nachrichten ohne Thema kommen weiterhin. Sie können hier jederzeit neu wählen.",
     topics: "Themen",
     quiet_hours: "Ruhezeiten",
     quiet_help: "Nachrichten warten bis zu ihrem Ende. Lassen Sie beides leer, wenn Sie keine möchten; Alarme kommen trotzdem.",
@@ -151,17 +159,40 @@ mod tests {
     #[test]
     fn every_language_has_every_word_once() {
         for words in &ALL {
-            let Words { title, came_from, no_more, topics, quiet_hours, quiet_help, from, to, .. } = words;
+            let Words {
+                title,
+                came_from,
+                no_more,
+                stop_all,
+                stop_all_help,
+                topics,
+                quiet_hours,
+                quiet_help,
+                from,
+                to,
+                ..
+            } = words;
             let Words {
                 time_zone, save, privacy, stopped, saved, bad_hours, bad_zone, gone, gone_more, ..
             } = words;
-            let mut all =
-                vec![title, came_from, no_more, topics, quiet_hours, quiet_help, from, to, time_zone];
+            let mut all = vec![
+                title,
+                came_from,
+                no_more,
+                stop_all,
+                stop_all_help,
+                topics,
+                quiet_hours,
+                quiet_help,
+                from,
+                to,
+                time_zone,
+            ];
             all.extend([save, privacy, stopped, saved, bad_hours, bad_zone, gone, gone_more]);
             assert!(all.iter().all(|word| !word.trim().is_empty()), "{}", words.locale);
             all.sort_unstable();
             all.dedup();
-            assert_eq!(all.len(), 17, "{}: a word stands for two things", words.locale);
+            assert_eq!(all.len(), 19, "{}: a word stands for two things", words.locale);
         }
     }
 

@@ -9,8 +9,8 @@ use punctual_wire::keys::Scope;
 use serde_json::json;
 
 use crate::{
-    browser::{Stage, on_sqlite},
     client::{Client, rows},
+    every_figure::anchors,
     people::ANN,
 };
 
@@ -24,7 +24,7 @@ on_both! {
 }
 
 /// Some hours with deliveries over two channels, and three ways to fail.
-async fn hours(bed: &TestBed) -> TestBed {
+pub async fn hours(bed: &TestBed) -> TestBed {
     let picky = Scripted::new("picky", |message| match message.address.split('@').next().unwrap() {
         "gone" => SendOutcome::Permanent {
             reason: ReasonCode::MailboxUnavailable,
@@ -52,19 +52,12 @@ async fn hours(bed: &TestBed) -> TestBed {
     bed
 }
 
-fn unescaped(text: &str) -> String {
-    text.replace("&#38;", "&").replace("&amp;", "&")
-}
-
 /// The links of the table behind a chart, each with its count.
 fn figures(page: &str, chart: &str) -> Vec<(String, i64)> {
     let table =
         page.split(&format!("data-chart=\"{chart}\"")).nth(1).unwrap().split("</table>").next().unwrap();
-    let links = table.split("<a href=\"").skip(1).map(|rest| {
-        let (link, rest) = rest.split_once("\">").unwrap();
-        (unescaped(link), rest.split('<').next().unwrap().replace(',', "").parse().unwrap())
-    });
-    links.collect()
+    let found = anchors(table).into_iter();
+    found.map(|link| (link.to.clone(), link.figure().unwrap_or_else(|| panic!("{link:?}")))).collect()
 }
 
 async fn every_figure_of_a_chart_opens_exactly_its_rows(bed: TestBed) {
@@ -80,12 +73,9 @@ async fn every_figure_of_a_chart_opens_exactly_its_rows(bed: TestBed) {
                 assert_eq!(shown, *count, "{range} {by} {link}");
             }
             // The bars lead to the same places as the table.
-            let bars = page.split("<a href=\"").skip(1).filter_map(|rest| {
-                let (link, rest) = rest.split_once('"')?;
-                let is_bar = rest.starts_with(" tabindex=\"-1\" class=\"bar\"") && link.contains("endedFrom");
-                is_bar.then(|| unescaped(link))
-            });
-            let bars: Vec<String> = bars.collect();
+            let bars = anchors(&page).into_iter().filter(|link| link.has_class("bar"));
+            let bars: Vec<String> =
+                bars.map(|link| link.to).filter(|link| link.contains("endedFrom")).collect();
             assert!(bars.iter().all(|bar| found.iter().any(|(link, _)| link == bar)), "{bars:?} {found:?}");
             assert!(bars.len() * 2 >= found.len(), "{by}: {bars:?}");
         }
@@ -201,39 +191,4 @@ async fn a_recipient_is_explained(bed: TestBed) {
         "{page}"
     );
     assert!(client.page("/recipients").await.contains("Type a mail address"));
-}
-
-#[test]
-fn every_bar_is_clicked_in_a_browser() {
-    on_sqlite(async |bed| {
-        let bed = hours(&bed).await;
-        let mut stage = Stage::on(&bed).await;
-        stage.sign_in().await;
-        let mut clicked = 0;
-        for by in ["outcome", "cause"] {
-            let address = format!("/?range=24h&by={by}");
-            stage.open(&address).await;
-            stage.browser.picture(&format!("charts-{by}-1280-light")).await;
-            let bars = stage
-                .browser
-                .eval("document.querySelectorAll('figure[data-live=endings] a.bar').length")
-                .await;
-            for n in 0..bars.as_u64().unwrap() {
-                stage.open(&address).await;
-                let count = stage
-                    .browser
-                    .eval(&format!(
-                        "(() => {{ const bar = document.querySelectorAll('figure[data-live=endings] a.bar')[{n}]; bar.setAttribute('data-aim', ''); \
-                         return Number(bar.querySelector('title').textContent.match(/: ([0-9]+) /)[1]); }})()"
-                    ))
-                    .await;
-                stage.browser.follow("[data-aim]").await;
-                let shown = stage.texts("tr[data-row]").await.len();
-                assert_eq!(count.as_u64(), Some(shown as u64), "{by} {n}");
-                clicked += 1;
-            }
-        }
-        assert!(clicked > 15, "{clicked}");
-        stage.finish();
-    });
 }

@@ -45,7 +45,7 @@ pub async fn choose_and_wait(stage: &mut Stage, name: &str, value: &str) {
 }
 
 /// Opens every closed part of the page.
-async fn open_all(stage: &mut Stage) {
+pub async fn open_all(stage: &mut Stage) {
     stage.browser.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })").await;
 }
 

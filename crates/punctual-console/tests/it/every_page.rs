@@ -1,15 +1,19 @@
-//! Every page that the sources declare, with samples: how much each weighs. A new page is in it by itself.
+//! Every page that the sources declare, with samples: how much each weighs, and whether everybody can read and use it. A new page is in it
+//! by itself.
 //!
-//! On SQLite alone: what a page weighs does not depend on the database.
+//! On SQLite alone: neither depends on the database.
 
 use axum::http::Method;
 use punctual_testkit::console_routes;
+use serde_json::json;
 
 use crate::{
-    browser::on_sqlite,
+    browser::{Stage, on_sqlite},
     client::Client,
+    editors_browser::{forgive_refusals, open_all},
     samples::{Samples, is_page},
     settings::with_adapters,
+    settings_browser::axe,
 };
 
 /// What a page may weigh when it is compressed, with its style and script.
@@ -35,6 +39,7 @@ fn every_page_is_light() {
         let weight = async |path: &str| {
             let takes = [("accept-encoding", "gzip, br"), ("accept", "text/html")];
             let reply = client.send(Method::GET, path, &takes, String::new()).await;
+            assert_eq!(reply.status, 200, "the samples have nothing at {path}");
             assert_eq!(
                 reply.headers.get("content-encoding").map(|value| value.to_str().unwrap()),
                 Some("gzip"),
@@ -73,5 +78,81 @@ fn nothing_is_typed_in_a_terminal_on_an_empty_installation() {
             assert!(by_programs || !reply.text.contains("/api/v1"), "{route}: {}", reply.text);
         }
         assert!(seen > 40, "{seen}");
+    });
+}
+
+/// One page in light, in dark and on a phone: what axe-core finds, and whether it fits.
+async fn look(stage: &mut Stage, axe: &str, name: &str, findings: &mut Vec<String>) {
+    let pictures = std::env::var_os("PUNCTUAL_TEST_PICTURES").is_some();
+    // The choice of the zone hangs over the page.
+    let open = "document.querySelectorAll('details:not(.zones)').forEach((one) => { one.open = true; })";
+    stage.browser.eval(open).await;
+    stage.browser.eval(&format!("{axe}; true")).await;
+    let file = name.trim_matches('/').replace(['/', '{', '}', '.'], "-");
+    // In the dark colours alone are another matter, on a phone everything else; the frame is the same around every page.
+    let whole = if name == "/" { "document" } else { "document.querySelector('main') ?? document" };
+    let looks = [
+        (1440, "light", "document", "{}"),
+        (1440, "dark", whole, "{ runOnly: ['color-contrast'] }"),
+        (360, "light", whole, "{ rules: { 'color-contrast': { enabled: false } } }"),
+    ];
+    for (width, scheme, part, options) in looks {
+        stage.browser.size(width, if width > 600 { 1000 } else { 780 }).await;
+        stage.browser.prefer(scheme).await;
+        let run = format!(
+            "axe.run({part}, {{ resultTypes: ['violations'], ...{options} }}).then((found) => found.violations.flatMap((one) => \
+             one.nodes.map((node) => `${{one.id}}: ${{node.target.join(' ')}} ${{node.failureSummary ?? ''}}`)))"
+        );
+        let found: Vec<String> = serde_json::from_value(stage.browser.eval(&run).await).unwrap();
+        findings.extend(found.into_iter().map(|one| format!("{name} {width} {scheme}: {one}")));
+        let wide = stage.browser.eval("document.documentElement.scrollWidth").await;
+        if wide != json!(width) {
+            findings.push(format!("{name} is {wide} wide in {width}"));
+        }
+        if pictures {
+            stage.browser.picture(&format!("all-{file}-{width}-{scheme}")).await;
+        }
+    }
+    if pictures {
+        stage.browser.prefer("dark").await;
+        stage.browser.picture(&format!("all-{file}-360-dark")).await;
+    }
+    stage.browser.size(1440, 1000).await;
+    stage.browser.prefer("light").await;
+}
+
+#[test]
+fn every_page_has_no_finding_of_axe_in_a_browser() {
+    on_sqlite(async |bed| {
+        let bed = with_adapters(&bed);
+        let samples = Samples::make(&bed).await;
+        let mut stage = Stage::on(&bed).await;
+        let (open, pages): (Vec<_>, Vec<_>) = routes().into_iter().partition(|route| is_for_strangers(route));
+        let (axe, mut findings) = (axe(), Vec::new());
+        for route in &open {
+            stage.open(&samples.fill(route)).await;
+            look(&mut stage, &axe, route, &mut findings).await;
+        }
+        stage.sign_in().await;
+        for route in &pages {
+            stage.open(&samples.fill(route)).await;
+            look(&mut stage, &axe, route, &mut findings).await;
+            // The same form sent as it is, refused where that is not enough.
+            let send = "(() => { const form = document.querySelector('form#edit'); if (form) form.noValidate = true; return !!form; })()";
+            if route.ends_with("/new") && stage.browser.eval(send).await == json!(true) {
+                stage.browser.follow("#edit .primary").await;
+                look(&mut stage, &axe, &format!("{route} sent"), &mut findings).await;
+            }
+        }
+        stage.open("/no-such-page").await;
+        open_all(&mut stage).await;
+        look(&mut stage, &axe, "no such page", &mut findings).await;
+        assert!(findings.is_empty(), "{} findings: {findings:#?}", findings.len());
+        forgive_refusals(&mut stage);
+        // The page that is not there.
+        stage.browser.told.retain(|message| {
+            !message["params"]["entry"]["text"].as_str().unwrap_or_default().contains("status of 404")
+        });
+        stage.finish();
     });
 }

@@ -82,11 +82,33 @@ async fn a_person_chooses_topics_and_quiet_hours(bed: TestBed) {
     assert!(kept.quiet_hours.is_some());
     let page = stranger.page(&path).await;
     assert!(page.contains("value=\"22:00\"") && !page.contains("Send me no more of it"), "{page}");
-    let wrong = stranger.post(&path, &[("quietFrom", "late"), ("quietTo", "07:00")]).await;
-    assert_eq!(wrong.status, 422);
-    assert!(wrong.text.contains("two different times"), "{}", wrong.text);
-    let wrong = stranger.post(&path, &[("timeZone", "Berlin")]).await;
-    assert!(wrong.status == 422 && wrong.text.contains("Europe/Berlin"), "{}", wrong.text);
+    // What cannot be kept is named at its field, and nothing that was typed is lost.
+    let typed = [("topic", "offers"), ("topic", "news"), ("wanted", "offers"), ("quietTo", "06:30")];
+    for (field, value, says) in
+        [("quietFrom", "late", "two different times"), ("timeZone", "Berlin", "such as Europe/Berlin")]
+    {
+        let quiet_from = if field == "quietFrom" { value } else { "21:15" };
+        let zone = if field == "timeZone" { value } else { "Asia/Tokyo" };
+        let rest = [("quietFrom", quiet_from), ("timeZone", zone)];
+        let wrong = stranger.post(&path, &typed.into_iter().chain(rest).collect::<Vec<_>>()).await;
+        assert!(wrong.status == 422 && wrong.text.contains(says), "{}", wrong.text);
+        let at_fault = format!(
+            "name=\"{field}\" aria-invalid=\"true\" aria-describedby=\"fault\" autofocus value=\"{value}\""
+        );
+        assert!(wrong.text.contains(&at_fault), "{}", wrong.text);
+        for kept in [quiet_from, zone, "06:30"] {
+            assert!(wrong.text.contains(&format!("value=\"{kept}\"")), "{kept}: {}", wrong.text);
+        }
+        assert!(
+            wrong.text.contains("value=\"offers\" checked") && !wrong.text.contains("value=\"news\" checked")
+        );
+        assert_eq!(wants(&bed).await.unwrap(), kept, "nothing is stored");
+    }
+    let stopped = stranger.post(&path, &[("action", "stop-all")]).await;
+    assert!(stopped.text.contains("You will get no more of these messages."), "{}", stopped.text);
+    let kept = wants(&bed).await.unwrap();
+    assert!(kept.topics.len() == 2 && kept.topics.values().all(|topic| !topic.subscribed), "{kept:?}");
+    assert!(kept.quiet_hours.is_some(), "the rest stays");
 }
 
 async fn the_page_speaks_the_person_s_language(bed: TestBed) {

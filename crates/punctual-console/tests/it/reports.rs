@@ -378,7 +378,7 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
     assert!(client.page(&link).await.contains("There is no old scheduler here"));
     let stage = format!("{link}/stage");
     let early = client.act(&stage, &[("stage", "1")]).await;
-    assert!(early.status == 200 && early.text.contains("Confirm first"), "{}", early.text);
+    assert!(early.status == 422 && early.text.contains("Confirm first"), "{}", early.text);
     let confirmed = [
         ("stage", "1"),
         ("confirm", "deliveryPath"),

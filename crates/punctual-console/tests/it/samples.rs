@@ -34,6 +34,8 @@ pub struct Samples {
     user: String,
     preference: String,
     invitation: String,
+    /// `id=…` of an erasure.
+    erasure: String,
 }
 
 impl Samples {
@@ -103,6 +105,15 @@ impl Samples {
         let run =
             rows(&page).into_iter().find(|row| row.contains("/runs/")).unwrap_or_else(|| panic!("{page}"));
 
+        let confirmed = [
+            ("stage", "2"),
+            ("confirm", "deliveryPath"),
+            ("confirm", "oldScheduler"),
+            ("confirm", "ownershipStorage"),
+        ];
+        let moved = client.act(&format!("/reports/rollouts/subscription/{report}/stage"), &confirmed).await;
+        assert_eq!(moved.status, 303, "{}", moved.text);
+
         for (path, fields) in [
             (
                 "/channels/save",
@@ -150,6 +161,10 @@ impl Samples {
         bed.engine.change_preference(&Actor::named("test"), "ann", |kept| *kept = wants).await.unwrap();
         let invitation = invite(&client, "ada@example.org", "author", None).await;
         let user = id_of(bed, "ada@example.org").await;
+        let who = [("by", "address"), ("who", "nobody@example.org")];
+        let erased = client.act("/settings/personal-data/erase", &who).await;
+        let erasure = erased.headers.get("location").and_then(|at| at.to_str().ok()?.split_once('?'));
+        let erasure = erasure.unwrap_or_else(|| panic!("{} {}", erased.status, erased.text)).1.to_owned();
         let planned = rows(&client.page("/work?list=all").await);
         Self {
             notification,
@@ -163,6 +178,7 @@ impl Samples {
             user,
             preference: preferences::path(bed, Some("offers")),
             invitation,
+            erasure,
         }
     }
 
@@ -206,6 +222,10 @@ impl Samples {
             }
             "/settings/subscribers/edit" => "/settings/subscribers/edit?key=in-process:log".to_owned(),
             "/preferences/edit" => "/preferences/edit?key=ann".to_owned(),
+            "/surveys/edit" => format!("/surveys/edit?key={}", self.survey),
+            "/settings/personal-data/erasure" => format!("{route}?{}", self.erasure),
+            "/consumers/edit" => "/consumers/edit?key=nats:orders".to_owned(),
+            "/reminders/edit" => format!("/reminders/edit?key={}", self.reminder),
             "/recipients" => "/recipients?address=ann%40example.org".to_owned(),
             "/search" => "/search?q=ann".to_owned(),
             "/why" => "/why?type=document&id=1&date=2026-06-13".to_owned(),
@@ -226,8 +246,10 @@ pub fn is_page(route: &str) -> bool {
         "/s/{publicId}/colours.css" => true,
         // What leads to the provider of a single sign-on.
         "/sign-in/with" | "/sign-in/answer" | "/sign-in/leave" => true,
-        // There is one policy.
-        "/settings/policy/new" => true,
+        // A certificate as a file.
+        "/settings/personal-data/certificate" => true,
+        // There is one of each.
+        "/settings/policy/new" | "/settings/retention/new" => true,
         _ => route.starts_with("/assets/") || route.ends_with(".csv") || route.ends_with(".xlsx"),
     };
     !is_other

@@ -7,10 +7,11 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Lane,
     audit::{self, ChainRow},
+    retention::Window,
 };
 
 use super::{erase::AUDIT, signed};
-use crate::{Engine, EngineError, config::earlier};
+use crate::{Engine, EngineError};
 
 /// Entries that one transaction removes at most.
 const AT_ONCE: i64 = 2_000;
@@ -19,8 +20,9 @@ impl Engine {
     /// Removes sealed entries that are past their time; returns how many. Without a time, none is.
     #[boxed]
     pub async fn purge_audit(&self, now: Timestamp) -> Result<u64, EngineError> {
-        let Some(keep_for) = self.config.keep_audit_for else { return Ok(0) };
-        let before = earlier(now, keep_for).as_microsecond();
+        let windows = self.windows().await?;
+        let Some(before) = windows.before(Window::Audit, now) else { return Ok(0) };
+        let before = before.as_microsecond();
         let mut removed = 0;
         loop {
             let batch = self.purge_audit_batch(now, before).await?;

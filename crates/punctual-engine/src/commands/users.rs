@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_model::{AuditAction, ChannelKey, Clock, Role, Secret, SendOutcome};
 use punctual_store::{
-    Conn, Lane, StoreError, Tx, audit, invitations,
+    Conn, Lane, StoreError, Tx, audit, invitations, saved_views,
     sessions::{self, Owner},
     users::{self, UserRow},
 };
@@ -145,6 +145,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = users::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
         end_everything(&mut tx, id).await?;
+        saved_views::forget(&mut tx.conn(), &Owner::User(id.to_owned())).await?;
         users::delete(&mut tx.conn(), id).await?;
         audited(&mut tx, by, now, AuditAction::Delete, &row).await?;
         Ok(tx.commit().await?)

@@ -130,7 +130,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What circuits and owed results say about their addresses.
+    /// What circuits and owed results say about their addresses, and views that search for them.
     async fn erase_errors(&self, found: &Findings) -> Result<(), EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
         for address in &found.names.addresses {

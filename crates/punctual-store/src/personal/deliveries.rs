@@ -228,18 +228,22 @@ pub async fn erase_survey_attempts(conn: &mut Conn<'_>, notification_ids: Vec<St
     conn.execute(&ERASE_SURVEY_ATTEMPTS, args![notification_ids]).await
 }
 
-// There are few of both, and one that quotes a provider may name whom it was about.
+// There are few of each, and one that quotes a provider may name whom it was about.
 const ERASE_CIRCUITS: Sql =
     sql!("personal.erase_circuits", "UPDATE circuits SET last_error = '' WHERE {contains $1 last_error}");
 const ERASE_OWED: Sql =
     sql!("personal.erase_owed", "UPDATE owed SET last_error = NULL WHERE {contains $1 last_error}");
 
-/// Empties what circuits and owed results say about an address.
+const ERASE_VIEWS: Sql =
+    sql!("personal.erase_views", "DELETE FROM saved_views WHERE {contains $1 pairs} OR {contains $1 name}",);
+
+/// Empties what circuits and owed results say about an address, and removes the saved views that search for it.
 #[boxed]
 pub async fn erase_errors(conn: &mut Conn<'_>, address: &str) -> Result<()> {
     let pattern = contains_pattern(address);
     conn.execute(&ERASE_CIRCUITS, args![pattern.clone()]).await?;
-    conn.execute(&ERASE_OWED, args![pattern]).await?;
+    conn.execute(&ERASE_OWED, args![pattern.clone()]).await?;
+    conn.execute(&ERASE_VIEWS, args![pattern]).await?;
     Ok(())
 }
 
@@ -267,5 +271,6 @@ crate::db::statements![
     ERASE_SURVEY_ATTEMPTS,
     ERASE_CIRCUITS,
     ERASE_OWED,
+    ERASE_VIEWS,
     ERASE_DIGESTS
 ];

@@ -28,6 +28,7 @@ const SMALL: &[&str] = &[
     "owed",
     "reconciliations",
     "reminder_settings",
+    "saved_views",
     "sessions",
     "sign_in_links",
     "sign_on_answers",

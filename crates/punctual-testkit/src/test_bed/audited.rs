@@ -82,7 +82,7 @@ impl TestBed {
         let filter = WorkFilter { limit: ROWS, ..Default::default() };
         let rows = work::list(&mut self.read().await.conn(), &Reach::Everything, &filter).await;
         for row in rows.unwrap_or_else(|error| panic!("{error:?}")) {
-            let status = row.status().unwrap_or_else(|error| panic!("{error:?}"));
+            let status = row.status;
             let actions = of_work(status, row.on_hold);
             let state = if row.on_hold { "on hold" } else { status.as_str() };
             let (id, unit) = (row.id.to_string(), row.business_unit.clone());

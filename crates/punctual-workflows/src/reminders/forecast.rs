@@ -35,6 +35,8 @@ pub struct Days {
     pub now: Timestamp,
     pub from: Edge,
     pub to: Edge,
+    /// So many entries of each day and zone are named; all are counted.
+    pub named: usize,
 }
 
 impl Days {
@@ -159,7 +161,7 @@ impl Forecast {
             day.recipients += item.recipients;
             *day.by_path.entry(kind.to_owned()).or_default() += 1;
         }
-        if day.items.len() < NAMED {
+        if day.items.len() < span.named {
             day.items.push(item);
         }
     }

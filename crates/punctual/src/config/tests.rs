@@ -31,6 +31,15 @@ fn a_flag_wins_over_the_file() {
 }
 
 #[test]
+fn what_the_file_or_a_flag_says_about_retention_is_fixed() {
+    assert!(read("").unwrap().fixed_windows.is_empty());
+    let config = read("keep_for = \"90d\"\nkeep_ids_for = \"400d\"").unwrap();
+    assert_eq!(config.fixed_windows, [Window::Messages, Window::Ids]);
+    let args = ServeArgs { keep_audit_for: Some("30d".into()), ..Default::default() };
+    assert_eq!(Config::read(args, "d").unwrap().fixed_windows, [Window::Audit]);
+}
+
+#[test]
 fn a_bad_file_says_where_and_what_would_be_right() {
     let fault = |toml: &str| format!("{:#}", read(toml).unwrap_err());
     assert!(fault("leases = \"60s\"").contains("line 1: `leases` is not known; did you mean `lease`?"));

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
-    http::Uri,
+    http::{StatusCode, Uri},
     routing::{get, post},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -98,6 +98,7 @@ struct RolloutPage {
     sentence: String,
     done: Option<String>,
     fault: Option<String>,
+    at_fault: &'static str,
     steps: Vec<Step>,
     points: Vec<Point>,
     /// The runs that are chosen at stage 2, one a line.
@@ -127,6 +128,7 @@ struct Point {
     name: &'static str,
     what: &'static str,
     confirmed: Option<String>,
+    is_ticked: bool,
 }
 
 struct StageLine {
@@ -169,7 +171,20 @@ async fn show(
     shown(&app, &visit, &scope, done, None).await
 }
 
-async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fault: Option<String>) -> Page {
+/// A form that was refused: the field at fault, why, and what was typed.
+struct Wrong<'f> {
+    field: &'static str,
+    why: String,
+    typed: &'f Fields,
+}
+
+async fn shown(
+    app: &App,
+    visit: &Visit,
+    scope: &Scope,
+    done: Option<String>,
+    wrong: Option<Wrong<'_>>,
+) -> Page {
     let title = title(app, visit, scope).await?;
     let now = Visit::now(app);
     let from = now.checked_sub(BACK).unwrap_or(Timestamp::MIN);
@@ -186,18 +201,27 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
     };
     let confirmed = stages::checklist(row.as_ref());
     let may_act = visit.viewer.may_act() && may_touch(app, visit, scope).await;
-    page(&RolloutPage {
+    let ticked =
+        |name: &str| wrong.as_ref().is_some_and(|wrong| wrong.typed.all("confirm").any(|one| one == name));
+    let stored = || row.as_ref().and_then(selected).unwrap_or_default().join("\n");
+    let mut answer = page(&RolloutPage {
         frame: visit.frame(app, "Migration", "/reports").await?,
         link: link(scope),
         sentence: sentence(stage, &compared),
         done,
-        fault,
+        fault: wrong.as_ref().map(|wrong| wrong.why.clone()),
+        at_fault: wrong.as_ref().map_or("", |wrong| wrong.field),
         steps: Stage::ALL.into_iter().map(|one| step(one, stage)).collect(),
         points: CHECKLIST
             .into_iter()
-            .map(|(name, what)| Point { name, what, confirmed: confirmed.get(name).map(by_whom) })
+            .map(|(name, what)| Point {
+                name,
+                what,
+                confirmed: confirmed.get(name).map(by_whom),
+                is_ticked: ticked(name),
+            })
             .collect(),
-        runs: row.as_ref().and_then(selected).unwrap_or_default().join("\n"),
+        runs: wrong.as_ref().map_or_else(stored, |wrong| wrong.typed.text("runs").to_owned()),
         figures: figures.into_iter().map(stage_line).collect(),
         counts: counts(&compared),
         compared: lines(&compared, visit, now),
@@ -208,7 +232,11 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
         can_go_back: stage > Some(Stage::Shadow),
         can_end: stage == Some(Stage::Cutover),
         title,
-    })
+    })?;
+    if wrong.is_some() {
+        *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    }
+    Ok(answer)
 }
 
 fn by_whom(entry: &serde_json::Value) -> String {
@@ -321,7 +349,8 @@ async fn set(State(app): State<Shared>, Path((scope, id)): Path<(String, String)
             Err(_) => {
                 let fault =
                     "Runs are named by their ids, one a line, such as 0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071.";
-                return shown(&app, &visit, &scope, None, Some(fault.to_owned())).await;
+                let wrong = Wrong { field: "runs", why: fault.to_owned(), typed: &fields };
+                return shown(&app, &visit, &scope, None, Some(wrong)).await;
             }
         }
     }
@@ -336,8 +365,8 @@ async fn set(State(app): State<Shared>, Path((scope, id)): Path<(String, String)
         Err(Refused::Unconfirmed(open)) => {
             let names: Vec<&str> =
                 CHECKLIST.iter().filter(|(name, _)| open.contains(name)).map(|(_, what)| *what).collect();
-            let fault = format!("Confirm first: {}.", names.join("; "));
-            shown(&app, &visit, &scope, None, Some(fault)).await
+            let why = format!("Confirm first: {}.", names.join("; "));
+            shown(&app, &visit, &scope, None, Some(Wrong { field: "confirm", why, typed: &fields })).await
         }
     }
 }

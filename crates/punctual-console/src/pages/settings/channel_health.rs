@@ -6,7 +6,7 @@ use punctual_model::NotificationStatus;
 use crate::{
     App,
     answer::Refusal,
-    chart::{self, By, Chart},
+    chart::{self, By, Chart, Figure},
     figures::{self, Interval, Range},
     frame::Visit,
     links,
@@ -21,7 +21,7 @@ struct HealthPart {
     ranges: Vec<(&'static str, String, bool)>,
     chart: Chart,
     legend: Vec<(String, &'static str)>,
-    rows: Vec<(String, Vec<(String, String)>)>,
+    rows: Vec<(String, Vec<Figure>)>,
 }
 
 /// The part as HTML; nothing for viewers who do not see all business units, whose messages it counts.
@@ -53,10 +53,7 @@ pub async fn part(app: &App, visit: &Visit, channel: &str) -> Result<String, Ref
         format!("/channels/edit{}#health", links::query([("key", channel), ("range", range.as_str())]))
     };
     let rows = own.iter().rev().filter(|interval| interval.total() > 0).map(|interval| {
-        let cells = classes.iter().map(|class| match class.count(interval) {
-            0 => (String::new(), String::new()),
-            count => (grouped(count), class.link(interval)),
-        });
+        let cells = classes.iter().map(|class| class.figure(interval));
         (chart::span(interval, range, &visit.zone), cells.collect())
     });
     let part = HealthPart {

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::State,
-    http::{Uri, header},
+    http::{StatusCode, Uri, header},
     response::IntoResponse,
     routing::{get, post},
 };
@@ -46,6 +46,7 @@ struct PersonalDataPage {
     sentence: String,
     by: &'static str,
     who: String,
+    fault: Option<&'static str>,
     /// What was found, once somebody has searched.
     plan: Option<Vec<(String, String)>>,
     past: Vec<Past>,
@@ -107,17 +108,26 @@ fn rows(counts: &[KindCount]) -> Vec<(String, String)> {
     counts.iter().map(|count| (titled(&count.kind).to_owned(), grouped(count.rows))).collect()
 }
 
-/// Who is meant by a form.
-fn person_of(fields: &Fields) -> Result<(&'static str, String, Person), Refusal> {
-    let who = fields.text("who").trim().to_owned();
+/// What a form names somebody by.
+fn by_of(fields: &Fields) -> &'static str {
+    if fields.text("by") == "person" { "person" } else { "address" }
+}
+
+const WHO: &str = "Enter an address or the id of a person.";
+
+/// Who is meant by a form; nobody where it names nobody.
+fn named(fields: &Fields) -> Option<Person> {
+    let who = fields.text("who").to_owned();
     if who.is_empty() || who.len() > LONGEST {
-        let fault = FieldError::new("/who", Code::MissingField, "Enter an address or the id of a person.");
-        return Err(Problem::from(vec![fault]).into());
+        return None;
     }
-    Ok(match fields.text("by") {
-        "person" => ("person", who.clone(), Person::Id(who)),
-        _ => ("address", who.clone(), Person::Address(who)),
-    })
+    Some(if by_of(fields) == "person" { Person::Id(who) } else { Person::Address(who) })
+}
+
+/// The same for a form without a field for it.
+fn person_of(fields: &Fields) -> Result<Person, Refusal> {
+    let fault = || Problem::from(vec![FieldError::new("/who", Code::MissingField, WHO)]);
+    named(fields).ok_or_else(|| fault().into())
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
@@ -126,7 +136,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let sentence = "Find what is stored about a person, hand it out, or erase it.".to_owned();
     let past = past(&app, &visit).await?;
     let frame = visit.frame(&app, "Personal data", "/settings").await?;
-    page(&PersonalDataPage { frame, sentence, by: "address", who, plan: None, past })
+    page(&PersonalDataPage { frame, sentence, by: "address", who, fault: None, plan: None, past })
 }
 
 async fn past(app: &Shared, visit: &Visit) -> Result<Vec<Past>, Refusal> {
@@ -148,7 +158,15 @@ async fn past(app: &Shared, visit: &Visit) -> Result<Vec<Past>, Refusal> {
 async fn plan(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     must_erase(&visit)?;
-    let (by, who, person) = person_of(&fields)?;
+    let (by, who) = (by_of(&fields), fields.text("who").to_owned());
+    let Some(person) = named(&fields) else {
+        let (past, fault) = (past(&app, &visit).await?, Some(WHO));
+        let frame = visit.frame(&app, "Personal data", "/settings").await?;
+        let sentence = "Nothing was searched.".to_owned();
+        let mut answer = page(&PersonalDataPage { frame, sentence, by, who, fault, plan: None, past })?;
+        *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+        return Ok(answer);
+    };
     let planned = app.engine.plan_erasure(&visit.viewer.by, &person).await?;
     let found = rows(&planned.found);
     let sentence = match found.is_empty() {
@@ -157,13 +175,13 @@ async fn plan(State(app): State<Shared>, signed: Signed) -> Page {
     };
     let past = past(&app, &visit).await?;
     let frame = visit.frame(&app, "Personal data", "/settings").await?;
-    page(&PersonalDataPage { frame, sentence, by, who, plan: Some(found), past })
+    page(&PersonalDataPage { frame, sentence, by, who, fault: None, plan: Some(found), past })
 }
 
 async fn erase(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     must_erase(&visit)?;
-    let (_, _, person) = person_of(&fields)?;
+    let person = person_of(&fields)?;
     let options = EraseOptions { keep_suppressions: fields.text("keep") == "yes" };
     let done = app.engine.erase_person(&visit.viewer.by, &person, options).await?;
     see_other(&format!("/settings/personal-data/erasure?id={}", done.id))
@@ -217,7 +235,7 @@ async fn download(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 async fn export(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     must_erase(&visit)?;
-    let (_, _, person) = person_of(&fields)?;
+    let person = person_of(&fields)?;
     let document = app.engine.export_person(&visit.viewer.by, &person).await?;
     let at = Visit::now(&app).to_string();
     attached("personal-data.json", &json!({ "at": at, "data": document.data, "cut": document.cut }))

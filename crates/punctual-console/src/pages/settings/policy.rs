@@ -28,6 +28,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 
 impl Resource for Policy {
     const HOME: &'static str = "/settings/policy";
+    const ABOVE: &'static str = "/settings";
     const ONE: &'static str = "delivery policy";
     const MANY: &'static str = "Settings";
     const KEY: &'static str = "";

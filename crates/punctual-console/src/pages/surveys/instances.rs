@@ -26,6 +26,7 @@ use crate::{
     frame::{Frame, Visit},
     pages::timeline::{Happened, Step, in_order, pretty_text},
     times::When,
+    views::SavedViews,
     words::{self, Pill},
 };
 
@@ -42,6 +43,7 @@ pub(super) fn routes() -> Router<Shared> {
 #[template(path = "survey_instances.html")]
 struct ListPage {
     frame: Frame,
+    views: SavedViews,
     survey: SurveyRow,
     status: String,
     states: [&'static str; 5],
@@ -104,6 +106,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     });
     page(&ListPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
+        views: SavedViews::of(&app, &visit).await?,
         survey,
         status,
         states: STATES,

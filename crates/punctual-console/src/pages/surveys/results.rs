@@ -55,6 +55,7 @@ struct ResultsPage {
 struct SurveyTile {
     name: &'static str,
     value: String,
+    count: i64,
     note: String,
     /// The rows that it counts; none for what is no count, or while the figures are limited to some events.
     link: Option<String>,
@@ -169,7 +170,9 @@ fn tiles(results: &Results, survey: &SurveyRow, is_whole: bool) -> Vec<SurveyTil
     let nps = results.questions.iter().find_map(|question| question.nps.as_ref());
     let seconds = results.median_seconds_to_answer.map(|seconds| rough(seconds.saturating_mul(1_000_000)));
     let of = |status: &str| results.by_status.get(status).copied().unwrap_or(0);
-    let tile = |name, value, note, link| SurveyTile { name, value, note, link };
+    let tile =
+        |name, count: i64, note, link| SurveyTile { name, value: words::grouped(count), count, note, link };
+    let measure = |name, value, note| SurveyTile { name, value, count: 0, note, link: None };
     let rows = |count: i64, status: &str| {
         let link = format!("/surveys/{}/instances{}", survey.id, links::query([("status", status)]));
         (is_whole && count > 0).then_some(link)
@@ -178,35 +181,24 @@ fn tiles(results: &Results, survey: &SurveyRow, is_whole: bool) -> Vec<SurveyTil
     vec![
         tile(
             "asked",
-            words::grouped(results.instances),
+            results.instances,
             format!("{} reached", words::grouped(results.sent)),
             rows(results.instances, ""),
         ),
         tile(
             "answered",
-            words::grouped(results.answered),
+            results.answered,
             percent(results.answered, results.sent),
             rows(results.answered, "completed"),
         ),
-        tile(
-            "expired",
-            words::grouped(expired),
-            format!("{} still open", words::grouped(open)),
-            rows(expired, "expired"),
-        ),
-        tile(
-            "time to answer",
-            seconds.unwrap_or_else(|| "–".to_owned()),
-            "half were faster".to_owned(),
-            None,
-        ),
-        tile(
+        tile("expired", expired, format!("{} still open", words::grouped(open)), rows(expired, "expired")),
+        measure("time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "half were faster".to_owned()),
+        measure(
             "NPS",
             nps.map_or_else(|| "–".to_owned(), |nps| signed(nps.score)),
             nps.map_or_else(String::new, |nps| {
                 format!("{} promote, {} detract", nps.promoters, nps.detractors)
             }),
-            None,
         ),
     ]
 }
