@@ -25,7 +25,7 @@ const TRIALS: &[Trial] = &[
     },
     Trial {
         name: "database",
-        about: "PostgreSQL stopped, killed, cut off, made read-only, frozen and slowed down under load",
+        about: "PostgreSQL stopped, killed, cut off, made read-only, frozen, slowed down and left without room under load",
     },
     Trial {
         name: "disk",
@@ -97,7 +97,7 @@ pub const FULL_SCALE: &[(&str, &str, u64)] = &[
     ("abort", "postgres", 200),
     ("clock", "sqlite", 200),
     ("clock", "postgres", 200),
-    ("database", "postgres", 3_500),
+    ("database", "postgres", 4_000),
     ("disk", "sqlite", 200),
     ("disk", "postgres", 200),
     ("disk", "site", 200),

@@ -373,6 +373,7 @@ fn takes_idempotency_key(operation: &Operation, path: &str) -> bool {
         && !path.starts_with("/api/v1/reminder-settings/")
         && path != "/api/v1/sites/{site}/notifications"
         && path != "/api/v1/personal-data/export"
+        && path != "/api/v1/retention/plan"
 }
 
 fn idempotency_key() -> Parameter {

@@ -28,6 +28,8 @@ pub const UNREAD_COUNTED: i64 = 1_000;
 
 /// A page in the navigation. A new page is its module, its routes and one line here.
 pub struct NavEntry {
+    /// The heading it stands under, together with its neighbours of the same one; none for the first pages.
+    group: &'static str,
     pub path: &'static str,
     pub name: &'static str,
     /// What of its own needs attention.
@@ -40,24 +42,34 @@ const INBOX: &str = "/inbox";
 const SETTINGS: &str = "/settings";
 
 pub const NAV: &[NavEntry] = &[
-    NavEntry { path: "/", name: "Overview", badge: &[] },
-    NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
-    NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked, Kind::Receipt] },
-    NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold, Kind::RunHeld] },
-    NavEntry { path: "/calendar", name: "Calendar", badge: &[] },
-    NavEntry { path: "/reminders", name: "Reminders", badge: &[] },
-    NavEntry { path: "/sources", name: "Sources", badge: &[] },
-    NavEntry { path: "/surveys", name: "Surveys", badge: &[Kind::Subscriber] },
-    NavEntry { path: "/reports", name: "Reports", badge: &[Kind::RunHeld, Kind::RunFailed, Kind::Orphan] },
-    NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
-    NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
-    NavEntry { path: "/nodes", name: "Nodes", badge: &[Kind::Node, Kind::Clock, Kind::Locked] },
-    NavEntry { path: "/audit", name: "Audit", badge: &[Kind::Audit] },
-    NavEntry { path: "/channels", name: "Channels", badge: &[] },
-    NavEntry { path: "/consumers", name: "Consumers", badge: &[Kind::Consumer] },
-    NavEntry { path: INBOX, name: "Inbox", badge: &[] },
-    NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
-    NavEntry { path: SETTINGS, name: "Settings", badge: &[] },
+    NavEntry { group: "", path: "/", name: "Overview", badge: &[] },
+    NavEntry { group: "", path: "/attention", name: "Attention", badge: &Kind::ALL },
+    NavEntry { group: "Messages", path: "/outbox", name: "Outbox", badge: &[Kind::Parked, Kind::Receipt] },
+    NavEntry { group: "Messages", path: "/work", name: "Due work", badge: &[Kind::Hold, Kind::RunHeld] },
+    NavEntry { group: "Messages", path: "/calendar", name: "Calendar", badge: &[] },
+    NavEntry { group: "Messages", path: INBOX, name: "Inbox", badge: &[] },
+    NavEntry { group: "Messages", path: "/preferences", name: "Preferences", badge: &[] },
+    NavEntry { group: "Workflows", path: "/reminders", name: "Reminders", badge: &[] },
+    NavEntry { group: "Workflows", path: "/sources", name: "Sources", badge: &[] },
+    NavEntry { group: "Workflows", path: "/surveys", name: "Surveys", badge: &[Kind::Subscriber] },
+    NavEntry {
+        group: "Workflows",
+        path: "/reports",
+        name: "Reports",
+        badge: &[Kind::RunHeld, Kind::RunFailed, Kind::Orphan],
+    },
+    NavEntry { group: "Workflows", path: "/operations", name: "Operations", badge: &[Kind::Sync] },
+    NavEntry { group: "System", path: "/sites", name: "Sites", badge: &[Kind::Site] },
+    NavEntry { group: "System", path: "/channels", name: "Channels", badge: &[] },
+    NavEntry { group: "System", path: "/consumers", name: "Consumers", badge: &[Kind::Consumer] },
+    NavEntry {
+        group: "System",
+        path: "/nodes",
+        name: "Nodes",
+        badge: &[Kind::Node, Kind::Clock, Kind::Locked],
+    },
+    NavEntry { group: "System", path: "/audit", name: "Audit", badge: &[Kind::Audit] },
+    NavEntry { group: "System", path: SETTINGS, name: "Settings", badge: &[] },
 ];
 
 /// A request for a page: who looks, and how they want things shown.
@@ -115,6 +127,8 @@ pub struct Frame {
 }
 
 pub struct NavItem {
+    /// Set where a group begins.
+    pub heading: Option<&'static str>,
     pub path: &'static str,
     pub name: &'static str,
     pub current: bool,
@@ -182,7 +196,9 @@ impl Visit {
             (count > 0).then_some(text)
         };
         let unread = self.unread(app).await?;
+        let mut group = "";
         let nav = NAV.iter().map(|entry| NavItem {
+            heading: (std::mem::replace(&mut group, entry.group) != entry.group).then_some(entry.group),
             path: entry.path,
             name: entry.name,
             current: entry.path == path || (entry.path == SETTINGS && path.starts_with(SETTINGS)),

@@ -24,6 +24,7 @@ const NO_DEFINITIONS: &[(&str, &str)] = &[
     ("/api/v1/operations/tasks/{id}", "rows of the business"),
     ("/api/v1/preferences/{person}", "what a person wants, by themselves"),
     ("/api/v1/report-runs/{key}/ownership", "a run"),
+    ("/api/v1/retention", "how long this installation keeps rows: an import must not remove any"),
     ("/api/v1/rollouts/report-subscription/{scope}/{id}", "how far a migration is, confirmed by people"),
     ("/api/v1/sandbox/clock", "the clock of the sandbox"),
     ("/api/v1/sandbox/channels/{key}", "how the sandbox misbehaves"),

@@ -40,6 +40,8 @@ const ORDER: &[&str] = &[
     "putReportSubscription",
     "updateReportSubscription",
     "transferReportSubscription",
+    "planRetention",
+    "putRetention",
     "purge",
     "putRolloutsReportSubscription",
     "putSandboxClock",

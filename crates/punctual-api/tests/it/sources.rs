@@ -267,9 +267,12 @@ async fn a_source_that_comes_back_has_its_reminders_again_and_none_twice(bed: Te
     client.get(path).await.refused(404, "not_found");
     let back = client.put(path, at(4, true)).await.expect(200);
     assert_eq!((&back["outcome"], &back["active"]), (&json!("accepted"), &json!(true)));
-    // Why they were dropped stays with them until they have run.
-    let waiting = pair("pending", "SourceNoLongerValid");
-    assert_eq!(statuses().await, [waiting.clone(), pair("completed", ""), waiting]);
+    // They wait like any other; why they were dropped before can still be read.
+    assert_eq!(statuses().await, [pair("pending", ""), pair("completed", ""), pair("pending", "")]);
+    let back = client.get("/api/v1/work?status=pending").await.expect(200);
+    let earlier: Vec<&Value> =
+        back["items"].as_array().unwrap().iter().map(|row| &row["earlierReasonCode"]).collect();
+    assert_eq!(earlier, ["SourceNoLongerValid", "SourceNoLongerValid"]);
     // Once more, and inactive in between.
     client.delete(path).await.expect(204);
     client.put(path, at(6, false)).await.expect(200);

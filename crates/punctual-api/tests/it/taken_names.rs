@@ -31,6 +31,7 @@ const NEVER: &str = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6072";
 /// Routes that put something under a name and are no definitions, with why they are not tried beside the sources.
 const OTHER_PUTS: &[(&str, &str)] = &[
     ("/api/v1/preferences/{person}", "of a person, not of a unit"),
+    ("/api/v1/retention", "of the installation"),
     ("/api/v1/rollouts/report-subscription/{scope}/{id}", "the name is that of a unit or a subscription"),
     ("/api/v1/sandbox/channels/{key}", "of the sandbox"),
     ("/api/v1/sandbox/clock", "of the sandbox"),

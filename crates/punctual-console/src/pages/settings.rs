@@ -118,7 +118,11 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         records.push(entry("/settings/personal-data", "Personal data", about));
     }
     if sees_all {
-        records.push(entry("/settings/retention", "Retention", "How long is kept, and what the purge did"));
+        records.push(entry(
+            "/settings/retention",
+            "Retention",
+            "How long data is kept, and what the purge did",
+        ));
     }
     groups.push(("Records", records));
     page(&SettingsPage { frame: visit.frame(&app, "Settings", "/settings").await?, groups })

@@ -1,4 +1,4 @@
-//! How long is kept, set in the console: planned before it counts, never over what the configuration sets.
+//! How long data is kept, set in the console: planned before it counts, never over what the configuration sets.
 
 use punctual_engine::{Actor, RetentionSettings};
 use punctual_store::retention::Window;

@@ -133,7 +133,7 @@ codes! {
     TemplateUnknownVariable = "template_unknown_variable", 422, "The template uses an unknown variable";
     /// A template took more steps or wrote more output than allowed.
     TemplateLimit = "template_limit", 422, "The template is over its budget";
-    /// The channel does not exist; a warning when something is saved, not a refusal.
+    /// The channel does not exist; a warning when something is saved or sent, not a refusal.
     ChannelUnknown = "channel_unknown", 422, "The channel is not known";
     /// The URL is not HTTPS.
     UrlScheme = "url_scheme", 422, "The URL's scheme is not allowed";

@@ -17,7 +17,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-pub async fn told(acts: &mut Acts, bed: &TestBed, all: &Doer, nz: &Doer) {
+pub async fn carry_out_all(acts: &mut Acts, bed: &TestBed, all: &Doer, nz: &Doer) {
     definitions(acts, all, nz).await;
     people(acts, all).await;
     rows(acts, bed, all, nz).await;
@@ -108,6 +108,7 @@ async fn rows(acts: &mut Acts, bed: &TestBed, all: &Doer, nz: &Doer) {
     bed.tick().await;
     failed_after_all(bed, &returned).await;
     acts.did(nz, "acknowledgeNotification", &[&returned], json!({})).await;
+    acts.did(all, "putRetention", &[], json!({ "keepForDays": 90 })).await;
     acts.did(all, "purge", &[], json!({})).await;
 }
 

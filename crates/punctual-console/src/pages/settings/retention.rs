@@ -164,7 +164,8 @@ impl Resource for Retention {
         };
         let own = Window::ALL.into_iter().filter(|window| !app.engine.is_window_fixed(*window));
         let fields: Vec<Field> = own.map(field).collect();
-        let parts = if fields.is_empty() { Vec::new() } else { vec![Part::new("How long is kept", fields)] };
+        let parts =
+            if fields.is_empty() { Vec::new() } else { vec![Part::new("How long data is kept", fields)] };
         Ok(Form::of(parts))
     }
 

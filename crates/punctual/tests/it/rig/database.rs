@@ -32,7 +32,7 @@ const KINDS: [&str; 8] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
-    let mut rig = Rig::new("database", "postgres", KINDS.len(), 3_500);
+    let mut rig = Rig::new("database", "postgres", KINDS.len(), 4_000);
     while let Some(round) = rig.next_round() {
         rig.judged(round, &outages(round).await);
     }
