@@ -172,6 +172,11 @@ impl Chromium {
         }
     }
 
+    /// Waits until the field of this name has the focus: a page gives it in its first frame, which may come after its load.
+    pub async fn is_in(&mut self, name: &str) {
+        self.until(&format!("document.activeElement?.name === '{name}'")).await;
+    }
+
     /// Waits until an expression is true, also over a change of pages.
     pub async fn until(&mut self, condition: &str) {
         let wait = format!(

@@ -96,7 +96,7 @@ fn a_survey_is_built_by_clicking_and_seen_to_send() {
 
         // Without a name nothing is stored, and the field has the focus.
         follow(&mut stage, "Create survey").await;
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/name"));
+        stage.browser.is_in("/name").await;
         fill(&mut stage, "/name", "Coffee").await;
         fill(&mut stage, "/schema/title/en", "How was the coffee?").await;
 
@@ -110,8 +110,7 @@ fn a_survey_is_built_by_clicking_and_seen_to_send() {
         press(&mut stage, "add /schema/questions/0/options").await;
         fill(&mut stage, "/schema/questions/0/options/1/text/en", "Cold").await;
         press(&mut stage, "add /schema/questions").await;
-        let focused = stage.browser.eval("document.activeElement.name").await;
-        assert_eq!(focused, json!("/schema/questions/1/text/en"), "one goes on in the new row");
+        stage.browser.is_in("/schema/questions/1/text/en").await;
         stage.browser.write("Why?").await;
 
         // A condition: the question, the comparison and one of its answers.
@@ -130,7 +129,7 @@ fn a_survey_is_built_by_clicking_and_seen_to_send() {
         open_all(&mut stage).await;
         fill(&mut stage, "/addLocale", "de").await;
         press(&mut stage, "language").await;
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/schema/title/de"));
+        stage.browser.is_in("/schema/title/de").await;
         stage.browser.write("Wie war der Kaffee?").await;
 
         // The event, and what one would do.
@@ -228,7 +227,7 @@ fn a_reminder_is_made_from_a_real_source_and_seen_to_send() {
         choose(&mut stage, "/recipients/field", "/email").await;
         fill(&mut stage, "/date/offsetsDays", "soon").await;
         follow(&mut stage, "Show what it would do").await;
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/date/offsetsDays"));
+        stage.browser.is_in("/date/offsetsDays").await;
         fill(&mut stage, "/date/offsetsDays", "30, 7").await;
         press(&mut stage, "add /filter/tests").await;
         choose_and_wait(&mut stage, "/filter/tests/0/questionId", "state.kind").await;

@@ -96,7 +96,7 @@ fn a_missing_list_is_made_and_its_messages_are_retried_in_a_browser() {
         stage.browser.eval("document.querySelector('[name=channel]').value = 'email:default'").await;
         fill(&mut stage, "targets", "ann@example.org\nnobody").await;
         follow(&mut stage, "Create list").await;
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("targets"));
+        stage.browser.is_in("targets").await;
         assert_eq!(
             stage.browser.eval("document.activeElement.value").await,
             json!("ann@example.org\nnobody")

@@ -415,7 +415,7 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         fill(&mut stage, "/creator", "ann").await;
         stage.browser.follow("#edit .form-acts .primary").await;
         assert!(stage.texts(".entry-field .fault").await[0].contains("is before Starts ("));
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/endDate/at"));
+        stage.browser.is_in("/endDate/at").await;
         assert_eq!(
             stage.browser.eval("document.querySelector('[name=\"/title\"]').value").await,
             "Summer party"
@@ -423,7 +423,7 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         stage.browser.eval(&date("/endDate/at", "2026-05-29T23:00")).await;
         // Another person, and messages of its own with words of their own; beside them stands what they will say.
         stage.browser.follow("button[name=do][value='add /participants']").await;
-        assert_eq!(stage.browser.eval("document.activeElement.name").await, json!("/participants/0"));
+        stage.browser.is_in("/participants/0").await;
         stage.browser.write("ben").await;
         choose(&mut stage, "/messages", "own").await;
         stage.browser.follow("button[name=do][value='add /rules']").await;
