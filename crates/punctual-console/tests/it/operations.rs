@@ -14,8 +14,6 @@ use punctual_workflows::operations::{
     commands::{self, NewSubject},
 };
 
-use serde_json::json;
-
 use crate::{
     browser::{Stage, on_sqlite, walk},
     client::{Client, attribute, rows},
