@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, ChildStdout, Command},
+    time::Instant,
 };
 
 /// How long anything may take that a page does by itself; four browsers that start at once on a busy machine take long.
@@ -93,11 +94,12 @@ impl Chromium {
         browser
     }
 
-    async fn message(&mut self) -> Value {
+    /// The next message before this moment: a page that talks all the time must not keep a test waiting for what never comes.
+    async fn message(&mut self, awaited: &str, end: Instant) -> Value {
         let mut bytes = Vec::new();
-        let read = tokio::time::timeout(PATIENCE, self.from.read_until(0, &mut bytes)).await;
-        let read =
-            read.unwrap_or_else(|_| panic!("Chromium says nothing; it last told {:?}", self.told.last()));
+        let read = tokio::time::timeout_at(end, self.from.read_until(0, &mut bytes)).await;
+        let read = read
+            .unwrap_or_else(|_| panic!("no {awaited} within {PATIENCE:?}; last came {:?}", self.told.last()));
         assert!(read.unwrap() > 0, "Chromium ended");
         bytes.pop();
         serde_json::from_slice(&bytes).unwrap()
@@ -112,8 +114,9 @@ impl Chromium {
         let mut bytes = command.to_string().into_bytes();
         bytes.push(0);
         self.to.write_all(&bytes).await.unwrap();
+        let end = Instant::now() + PATIENCE;
         loop {
-            let mut message = self.message().await;
+            let mut message = self.message(method, end).await;
             if message["id"] != self.sent {
                 self.told.push(message);
                 continue;
@@ -152,8 +155,9 @@ impl Chromium {
     }
 
     async fn loaded(&mut self) {
+        let end = Instant::now() + PATIENCE;
         while !self.told.iter().any(|message| message["method"] == "Page.loadEventFired") {
-            let message = self.message().await;
+            let message = self.message("load of a page", end).await;
             self.told.push(message);
         }
     }
