@@ -20,6 +20,8 @@ pub struct Deadlines {
     pub ping: Duration,
     /// How long the server lets a transaction wait for its next statement: a node that is cut off loses its locks then.
     pub idle_in_transaction: Duration,
+    /// How long a connection keeps the plan of a statement.
+    pub plan: Duration,
 }
 
 impl Default for Deadlines {
@@ -31,6 +33,7 @@ impl Default for Deadlines {
             connect: Duration::from_secs(4),
             ping: Duration::from_secs(2),
             idle_in_transaction: Duration::from_secs(10),
+            plan: Duration::from_secs(5),
         }
     }
 }

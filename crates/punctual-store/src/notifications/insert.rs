@@ -15,13 +15,14 @@ pub struct InsertedNotification {
     pub id: NotificationId,
 }
 
-// Ordered on PostgreSQL, because a join may give the rows in any order and numbers are to follow the order of the set.
+// Ordered on PostgreSQL, because a join may give the rows in any order and numbers are to follow the order of the set. The tombstone is
+// looked up for each row: as a join it could be planned to read all of them, while there are few.
 const INSERT_ABSENT: Sql = sql!(
     "notifications.insert_absent", each NotificationRow, after 0,
     "INSERT INTO notifications ({names})
      SELECT {*}
      {ordered rows}
-     WHERE NOT EXISTS (SELECT 1 FROM tombstones AS t WHERE t.id = {.id})
+     WHERE (SELECT t.id FROM tombstones AS t WHERE t.id = {.id}) IS NULL
      {postgres ORDER BY r.position}
      ON CONFLICT (id) DO NOTHING
      {postgres RETURNING seq, id}",

@@ -15,6 +15,7 @@ const SHORT: Deadlines = Deadlines {
     connect: Duration::from_secs(4),
     ping: Duration::from_millis(200),
     idle_in_transaction: Duration::from_millis(300),
+    plan: Duration::from_secs(5),
 };
 
 struct Behind {
