@@ -17,6 +17,7 @@ use punctual_store::{
     templates,
 };
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::{
     Actor, Engine, EngineError, Windows, audit_chain, config::earlier, confine::guarded, due::chain,
@@ -34,6 +35,8 @@ pub(crate) const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 *
 const UNIT_ROWS_FOR: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 /// How many batches are one on PostgreSQL, where nobody waits for a transaction that removes rows.
 const BATCHES_TOGETHER: i64 = 8;
+/// The longest pause between two batches: a machine that was suspended during one does not wait as long again.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// What the purge of messages is called among the chores.
 pub(crate) const NOTIFICATIONS: &str = "notifications";
 /// The name under which the last run is remembered.
@@ -137,11 +140,13 @@ impl Engine {
         let finished_before = purged_before(windows, now);
         let mut removed = 0;
         loop {
+            let began = Instant::now();
             let batch = self.purge_some(now, finished_before).await?;
             removed += batch;
             if batch == 0 {
                 break;
             }
+            self.leave_room_for_others(began).await;
         }
         // A chain that is broken keeps what it has: it is what somebody will look at.
         let checked = self.check_audit().await;
@@ -158,6 +163,14 @@ impl Engine {
         let files = self.purge_files(now, windows).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
         self.remember_purge(now, windows, (removed, files), None, asked).await
+    }
+
+    /// SQLite has one writer and one disk for everybody: after a batch both are free for twice as long as it took. That is time of the
+    /// machine, which no clock of an installation sets.
+    async fn leave_room_for_others(&self, began: Instant) {
+        if self.store.is_single_process() {
+            tokio::time::sleep((began.elapsed() * 2).min(LONGEST_PAUSE)).await;
+        }
     }
 
     /// Removes one batch; returns how many rows went.
