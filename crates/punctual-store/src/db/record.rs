@@ -15,6 +15,8 @@ pub trait Record: Sized + Send + 'static {
 
 /// A row of either driver.
 pub(super) trait Row {
+    /// Whether the column of this number has this name.
+    fn is_named(&self, position: usize, name: &str) -> bool;
     /// The number of the column of this name.
     fn position(&self, name: &str) -> Result<usize, DriverError>;
     fn cell(&self, position: usize) -> Result<Cell<'_>, DriverError>;
@@ -56,8 +58,11 @@ pub(super) struct Decoder {
 impl Decoder {
     pub(super) fn decode<T: Record>(&mut self, row: &dyn Row) -> Result<T, DriverError> {
         if self.positions.is_none() {
-            self.positions =
-                Some(T::COLUMNS.iter().map(|name| row.position(name)).collect::<Result<_, _>>()?);
+            // Most texts have the columns in the order of the record: of sixty none is looked for among the others.
+            let find = |(place, name): (usize, &&str)| {
+                if row.is_named(place, name) { Ok(place) } else { row.position(name) }
+            };
+            self.positions = Some(T::COLUMNS.iter().enumerate().map(find).collect::<Result<_, _>>()?);
         }
         let positions = self.positions.as_deref().unwrap_or_default();
         T::decode(&mut Cells { row, columns: T::COLUMNS, positions, taken: 0 })

@@ -39,30 +39,29 @@ pub struct SiteKpis {
     pub oldest_created_at: Option<i64>,
 }
 
-// Deliveries to subscribers are notifications too, of kind `event`; they are not part of the outbox.
+// Deliveries to subscribers are notifications too, of kind `event`; they are not part of the outbox. What waits is read once for all
+// of its figures.
 const KPIS: Sql = sql!(
     "notifications.kpis",
-            "SELECT
-        (SELECT COUNT(*) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS queue_depth,
-        (SELECT COUNT(*) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND ",
-            stuck!("$1", "$5"),
-            "
-           AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS stuck,
-        (SELECT COUNT(*) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND ",
-            waiting!("$4", "$5"),
-            "
-           AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS waiting,
+            "SELECT live.queue_depth, live.stuck, live.waiting,
         (SELECT COUNT(*) FROM notifications
          WHERE status = 'parked' AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS parked,
         (SELECT COUNT(*) FROM notifications
          WHERE finished_at >= $2 AND status = 'delivered' AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS delivered,
         (SELECT COUNT(*) FROM notifications
          WHERE uncertain > 0 AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS uncertain,
-        (SELECT MIN(created_at) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at",
+        live.oldest_created_at
+     FROM (
+        SELECT COUNT(*) AS queue_depth,
+            CAST(COALESCE(SUM(CASE WHEN ",
+            stuck!("$1", "$5"),
+            " THEN 1 ELSE 0 END), 0) AS BIGINT) AS stuck,
+            CAST(COALESCE(SUM(CASE WHEN ",
+            waiting!("$4", "$5"),
+            " THEN 1 ELSE 0 END), 0) AS BIGINT) AS waiting,
+            MIN(created_at) AS oldest_created_at
+        FROM notifications {sqlite INDEXED BY notifications_live}
+        WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS live",
 );
 
 /// The figures of everything, or of one site.

@@ -19,6 +19,10 @@ const INTEGER: u32 = 23;
 const TEXT: u32 = 25;
 
 impl Row for PgRow {
+    fn is_named(&self, position: usize, name: &str) -> bool {
+        self.columns().get(position).is_some_and(|column| sqlx::Column::name(column) == name)
+    }
+
     fn position(&self, name: &str) -> Result<usize, DriverError> {
         let position = self.columns().iter().position(|column| sqlx::Column::name(column) == name);
         position.ok_or_else(|| sqlx::Error::ColumnNotFound(name.to_owned()).into())

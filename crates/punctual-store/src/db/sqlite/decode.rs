@@ -8,6 +8,10 @@ use crate::{
 };
 
 impl Row for SqliteRow<'_> {
+    fn is_named(&self, position: usize, name: &str) -> bool {
+        self.as_ref().column_name(position).is_ok_and(|found| found == name)
+    }
+
     fn position(&self, name: &str) -> Result<usize, DriverError> {
         Ok(self.as_ref().column_index(name)?)
     }
