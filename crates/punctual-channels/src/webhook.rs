@@ -155,6 +155,11 @@ impl Channel for WebhookChannel {
         self.client.timeout()
     }
 
+    fn permits(&self) -> usize {
+        // Many hosts share the channel, and what hangs at one of them is not to hold up the others.
+        64
+    }
+
     fn carries_files(&self) -> bool {
         true
     }
