@@ -1,7 +1,7 @@
 //! Due messages: decided, queued, sent over the memory channel and settled, with their attempts written.
 
 use anyhow::{Result, ensure};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Actor, Handed, Listeners};
 use punctual_model::{Audience, ChannelKey, Clock, NewNotification, NotificationId};
 use punctual_store::{maintenance::HeldSnapshot, notifications};
@@ -52,10 +52,22 @@ pub(super) async fn make_due(bench: &Bench, rig: &Rig, jobs: usize) -> Result<()
 
 pub(super) async fn make_due_over(bench: &Bench, rig: &Rig, jobs: usize, channel: &ChannelKey) -> Result<()> {
     let now = bench.clock.now();
+    make(rig, jobs, |number| message(number, now, channel.clone())).await
+}
+
+/// Messages over the memory channel of which so many a second become due, from this moment on.
+pub(super) async fn make_due_from(rig: &Rig, jobs: usize, from: Timestamp, a_second: i64) -> Result<()> {
+    let due = |number: usize| {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        from + SignedDuration::from_micros(number.saturating_mul(1_000_000) / a_second)
+    };
+    make(rig, jobs, |number| message(number, due(number), ChannelKey::memory())).await
+}
+
+async fn make(rig: &Rig, jobs: usize, message: impl Fn(usize) -> NewMessage) -> Result<()> {
     let numbers: Vec<usize> = (0..jobs).collect();
     for batch in numbers.chunks(BATCH) {
-        let messages: Vec<NewMessage> =
-            batch.iter().map(|number| message(*number, now, channel.clone())).collect();
+        let messages: Vec<NewMessage> = batch.iter().map(|number| message(*number)).collect();
         send_at(&rig.engine, &Actor::named("bench"), &messages).await?;
     }
     Ok(())
@@ -76,7 +88,7 @@ pub(super) async fn until_delivered(bench: &Bench, rig: &Rig, jobs: usize) -> Re
 }
 
 /// Whether work is due or a notification is to be sent.
-pub(super) async fn is_busy_at_all(bench: &Bench, rig: &Rig) -> Result<bool> {
+async fn is_busy_at_all(bench: &Bench, rig: &Rig) -> Result<bool> {
     if is_busy(&rig.engine, bench).await? {
         return Ok(true);
     }
@@ -84,7 +96,7 @@ pub(super) async fn is_busy_at_all(bench: &Bench, rig: &Rig) -> Result<bool> {
     Ok(notifications::is_busy(&mut reader.conn()).await?)
 }
 
-pub(super) fn message(number: usize, now: jiff::Timestamp, channel: ChannelKey) -> NewMessage {
+pub(super) fn message(number: usize, now: Timestamp, channel: ChannelKey) -> NewMessage {
     let audience = Audience::Targets(vec![format!("user-{number}@example.org")]);
     let id = NotificationId(Default::default());
     let mut content = NewNotification::new(id, audience, "Your order has an update", body(number));
