@@ -119,8 +119,8 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
                 stage.browser.picture(&format!("{name}-{width}-light")).await;
             }
         }
-        // A refused form is a page with another status, which the browser tells as well.
-        stage.browser.told.retain(|told| !told.to_string().contains("422 (Unprocessable Entity)"));
+        // A refused form is a page with another status, which the browser reports as well.
+        stage.browser.events.retain(|event| !event.to_string().contains("422 (Unprocessable Entity)"));
         stage.finish();
     });
 }

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_of_texts_tells_empty_from_null() {
+    fn a_column_of_texts_distinguishes_empty_from_null() {
         let column: Texts = [Some("a"), None, Some(""), Some("éé")].into_iter().collect();
         assert_eq!(column.to_vec(), [Some("a"), None, Some(""), Some("éé")]);
         assert_eq!(column.get(4), None);

@@ -359,10 +359,10 @@ pub(super) async fn schedule<'a>(
     if failed.is_empty() {
         return;
     }
-    let told: Vec<String> =
+    let reported: Vec<String> =
         failed.iter().map(|NotSynced { rule_id, error }| format!("{rule_id}: {error}")).collect();
     tracing::warn!(
-        scheduler_errors = ?told,
+        scheduler_errors = ?reported,
         subjectType = subject.subject_type,
         subjectId = subject.id,
         "saved, but scheduling failed in part; it is retried"

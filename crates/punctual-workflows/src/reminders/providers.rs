@@ -352,7 +352,7 @@ pub trait DeliveryPolicy: Send + Sync {
     fn message(
         &self,
         case: &Case<'_>,
-        occasion: &super::delivery::Occasion,
+        occurrence: &super::delivery::Occurrence,
         audience: Audience,
     ) -> punctual_model::NewNotification;
 }
