@@ -81,7 +81,7 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
                     .await
                     .unwrap()
                     .unwrap();
-            assert_eq!(row.status, "completed");
+            assert_eq!(row.status.as_str(), "completed");
             assert!(row.opened_at.is_some(), "the page said that somebody saw it");
             let response = punctual_store::survey_responses::by_instance(&mut reader.conn(), row.id)
                 .await

@@ -6,7 +6,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, Json, NotificationId, NotificationStatus, OwnershipStatus, Reach, WorkId, WorkKey, WorkStatus,
+    ChannelKey, Json, NotificationId, NotificationStatus, OwnershipStatus, Reach, WorkId, WorkKey,
+    WorkStatus, survey::InstanceStatus,
 };
 use sqlx::{Arguments, postgres::PgArguments};
 
@@ -124,6 +125,7 @@ arg_from! {
     WorkStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     OwnershipStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<WorkStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
+    Option<InstanceStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
     NotificationStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<NotificationStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
 }

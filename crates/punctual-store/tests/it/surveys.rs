@@ -1,6 +1,6 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach, survey::InstanceStatus};
 use punctual_store::{
     Tx,
     outbox::{self, About, NewDelivery, NewEvent},
@@ -105,7 +105,7 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     survey_instances::insert_absent(&mut tx.conn(), &rows.iter().collect::<Vec<_>>()).await.unwrap();
     let change = |id: &str, status: &str| Change {
         public_id: id.into(),
-        status: status.into(),
+        status: InstanceStatus::parse(status).unwrap(),
         reason: Some("r".into()),
         next_send_at: None,
         last_sent_at: Some(7),
@@ -145,8 +145,12 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     );
     let counts = survey_instances::counts(&mut tx.conn(), &Reach::Everything, 1).await.unwrap();
     assert_eq!(counts.iter().map(|one| one.count).sum::<i64>(), 2);
-    let expired =
-        InstanceFilter { survey_id: 1, status: Some("expired".into()), limit: 5, ..Default::default() };
+    let expired = InstanceFilter {
+        survey_id: 1,
+        status: Some(InstanceStatus::Expired),
+        limit: 5,
+        ..Default::default()
+    };
     assert_eq!(
         survey_instances::list(&mut tx.conn(), &Reach::Everything, &expired).await.unwrap()[0].public_id,
         "b"
@@ -210,8 +214,10 @@ async fn an_event_is_kept_once_and_its_deliveries_have_their_state(bed: TestBed)
     let deliveries = [to("b", "none".into()), to("a", sent)];
     outbox::insert_deliveries(&mut tx.conn(), &deliveries).await.unwrap();
     let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
-    let reported: Vec<(&str, Option<&str>, Option<i64>)> =
-        found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
+    let reported: Vec<(&str, Option<&str>, Option<i64>)> = found
+        .iter()
+        .map(|one| (one.subscriber.as_str(), one.status.map(NotificationStatus::as_str), one.attempts))
+        .collect();
     assert_eq!(reported, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
     assert_eq!(
         outbox::get(&mut tx.conn(), &Reach::Everything, id).await.unwrap().unwrap().survey_id,

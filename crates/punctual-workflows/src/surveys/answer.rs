@@ -85,12 +85,12 @@ pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Re
     let Some(version) = catalogue.version(&mut reader.conn(), instance.version_id).await? else {
         return Ok(Link::Gone);
     };
-    let status = InstanceStatus::parse(&instance.status);
+    let status = instance.status;
     let open = Box::new(Open { instance, version });
     Ok(match status {
-        Some(InstanceStatus::Completed) => Link::Answered(open),
-        Some(status) if status.is_active() => Link::Open(open),
-        _ => Link::Gone,
+        InstanceStatus::Completed => Link::Answered(open),
+        InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened => Link::Open(open),
+        InstanceStatus::Expired => Link::Gone,
     })
 }
 

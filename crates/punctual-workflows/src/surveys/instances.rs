@@ -204,7 +204,7 @@ pub async fn delete(
     }
     stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
-        from: Some(found.status),
+        from: Some(found.status.as_str().to_owned()),
         ..audit::Entry::new(AuditAction::Delete, "survey-instance", public_id, found.business_unit.as_deref())
     };
     by.audit_entry(&mut tx, now, entry).await?;

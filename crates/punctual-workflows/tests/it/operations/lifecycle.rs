@@ -77,7 +77,7 @@ async fn a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date(bed:
     let id = create(&bed, &new).await;
     assert!(rules_of(&bed, &id).await.is_empty());
     start_at(&bed, &id, Some(bed.after(60))).await;
-    assert_eq!(only_rule(&bed, &id).await.kind, "start");
+    assert_eq!(only_rule(&bed, &id).await.kind.as_str(), "start");
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
 }

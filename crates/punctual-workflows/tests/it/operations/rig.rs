@@ -9,9 +9,8 @@ use jiff::SignedDuration;
 use punctual_engine::Actor;
 use punctual_testkit::{Database, Seeded, TestBed, TestBedBuilder, run, scale};
 use punctual_workflows::operations::{
-    RuleSpec,
+    Anchor, RuleSpec,
     commands::{DefaultRule, RuleChange},
-    rule::Anchor,
 };
 
 use super::*;
