@@ -206,8 +206,7 @@ impl World {
                 model.rules.retain(|_, rule| rule.anchor != anchor);
             } else if before.is_none() && model.rules.values().all(|rule| rule.anchor != anchor) {
                 let own = rules_of(&self.bed, &model.id).await;
-                let made =
-                    own.into_iter().find(|rule| rule.kind == anchor.as_str()).expect("a rule at the date");
+                let made = own.into_iter().find(|rule| rule.kind == anchor).expect("a rule at the date");
                 model.rules.insert(made.id, Expected::new(anchor, 0));
             }
         }
