@@ -34,7 +34,7 @@ impl Occurrence {
     pub fn of(key: &WorkKey, due_at: Timestamp, about: Option<Date>) -> Self {
         let (target_date, offset_days) = match key.parts() {
             KeyParts::ReminderDate { target_date, offset_days, .. } => (Some(target_date), Some(offset_days)),
-            KeyParts::ReminderRecurring { occurrence, .. } => (Some(occurrence), None),
+            KeyParts::ReminderOccurrence { occurrence, .. } => (Some(occurrence), None),
             _ => (None, None),
         };
         Self { key: key.clone(), due_at, target_date: about.or(target_date), offset_days }
