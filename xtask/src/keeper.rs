@@ -13,7 +13,7 @@ use crate::run;
 pub struct Keeper {
     child: Child,
     /// Closing it is the signal to clean up.
-    tell: Option<ChildStdin>,
+    orders: Option<ChildStdin>,
 }
 
 impl Keeper {
@@ -29,8 +29,8 @@ impl Keeper {
             .process_group(0)
             .spawn()
             .context("could not start `sh`")?;
-        let tell = child.stdin.take();
-        Ok(Self { child, tell })
+        let orders = child.stdin.take();
+        Ok(Self { child, orders })
     }
 
     /// Runs a command to its end; should we be killed meanwhile, the keeper ends it before what it keeps.
@@ -40,8 +40,8 @@ impl Keeper {
 
     /// A keeper that no longer reads has gone, and then there is nothing left to send it.
     fn note(&mut self, line: &str) {
-        if let Some(tell) = &mut self.tell {
-            writeln!(tell, "{line}").ok();
+        if let Some(orders) = &mut self.orders {
+            writeln!(orders, "{line}").ok();
         }
     }
 }
@@ -58,7 +58,7 @@ pub fn status_with<const N: usize>(keepers: [&mut Keeper; N], command: &mut Comm
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.tell = None;
+        self.orders = None;
         self.child.wait().ok();
     }
 }

@@ -15,7 +15,7 @@ use crate::keeper::Keeper;
 use crate::{run, tools};
 
 /// Another process may take a free port before PostgreSQL does; then another port is used.
-const START_TRIES: usize = 5;
+const START_ATTEMPTS: usize = 5;
 
 /// Files that live in memory, on Linux. Hundreds of tests make a database each, and most of their time was the disk's; what
 /// they prove about crashes is about Punctual's processes and not about the server's.
@@ -56,7 +56,7 @@ impl Server {
         if !keeper.status(initdb.arg("-D").arg(&data))?.success() {
             bail!("could not make a PostgreSQL data folder\n{}", logs(&folder));
         }
-        for _ in 0..START_TRIES {
+        for _ in 0..START_ATTEMPTS {
             let port = free_port()?;
             // Of two lines with the same name PostgreSQL takes the later.
             append(&data.join("postgresql.conf"), &settings(purpose, port, &folder))?;

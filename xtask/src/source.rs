@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_comments_are_told_from_code() {
+    fn strings_and_comments_are_distinguished_from_code() {
         check("a(\"b\") // c \"d\"\ne", "a(\"\") \ne", &[("b", 1)]);
         check("/* a\n/* b */ \" */ \"c\"", "\n \"\"", &[("c", 2)]);
         check(

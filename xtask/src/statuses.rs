@@ -1,4 +1,5 @@
-//! A status that is compared with a text: a spelling that does not exist compiles, and is never true.
+//! A status that is compared with a text, or a text in a record of the store: a spelling that does not exist compiles, and is never
+//! true.
 
 use crate::source::Source;
 
@@ -8,6 +9,32 @@ const SAYS: &str = "a status compared with a text; it has an enum";
 const TEXTS: [&str; 4] =
     ["crates/punctual-store/", "crates/punctual-testkit/", "crates/punctual-channels/", "xtask/"];
 
+const SAYS_OF_RECORDS: &str = "a status or kind of a record as a text; it has an enum, or is among the open words of xtask/src/statuses.rs";
+
+/// Where records are declared.
+const RECORDS: &str = "crates/punctual-store/src/";
+
+/// Modules in whose records a word is none of a closed set, and whose word it is.
+const OPEN: &[(&str, &str, &str)] = &[
+    ("attention", "kind", "of a row of work, a message or a list"),
+    ("audit", "kind", "of every subject"),
+    ("audit", "status", "of every subject"),
+    ("doctor", "kind", "PostgreSQL's"),
+    ("inbox", "kind", "the producer's type of event"),
+    ("lists", "kind", "a type of channel, which its adapter brings along"),
+    ("notifications", "kind", "what the producer calls its message; the type of a list"),
+    ("personal", "kind", "of a row of work, and of the subject of an entry of the audit"),
+    ("reminders", "kind", "a trigger, which its provider names"),
+    ("report_subscriptions", "kind", "of the subject of an entry of the audit"),
+    ("retention", "kind", "of a row of work"),
+    ("search", "kind", "of anything that is found"),
+    ("site_buffer", "kind", "of an event, which central may know by another release"),
+    ("site_buffer", "status", "central's, which may be of a later release"),
+    ("site_events", "kind", "a site's, which may be of another release"),
+    ("survey_attempts", "status", "an outcome, or a reason code where there was no attempt"),
+    ("work", "kind", "which its workflow names"),
+];
+
 /// Fields that hold a word with an enum.
 const WORDS: [&str; 4] = ["status", "sync_status", "outcome", "state"];
 
@@ -16,6 +43,9 @@ const WORDS_OF_PAGES: &[&str] = WORDS.split_at(3).0;
 
 pub fn in_source(path: &str, source: &Source) -> Vec<(usize, &'static str)> {
     let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+    if let (false, Some(file)) = (is_test, path.strip_prefix(RECORDS)) {
+        return in_records(file, source);
+    }
     if is_test || TEXTS.iter().any(|place| path.starts_with(place)) {
         return Vec::new();
     }
@@ -28,6 +58,25 @@ pub fn in_page(path: &str, text: &str) -> Vec<(usize, &'static str)> {
         return Vec::new();
     }
     compared(text, WORDS_OF_PAGES).map(|at| (1 + text[..at].matches('\n').count(), SAYS)).collect()
+}
+
+/// Fields of records that are texts and should be words.
+fn in_records(file: &str, source: &Source) -> Vec<(usize, &'static str)> {
+    let module = file.split(['/', '.']).next().unwrap_or_default();
+    let is_text = |field: &str| {
+        let (name, kind) = field.trim().trim_start_matches("pub ").split_once(": ").unwrap_or_default();
+        let word = name.rsplit('_').next().unwrap_or_default();
+        let is_open = OPEN.iter().any(|(open, about, _)| (*open, *about) == (module, word));
+        matches!(word, "status" | "kind") && !is_open && (kind.contains("String") || kind.ends_with("str,"))
+    };
+    let (mut in_struct, mut found) = (false, Vec::new());
+    for (at, line) in source.code.lines().enumerate() {
+        in_struct = (in_struct || line.contains("struct ")) && !line.starts_with('}');
+        if in_struct && is_text(line) {
+            found.push((at + 1, SAYS_OF_RECORDS));
+        }
+    }
+    found
 }
 
 /// Where one of these names is compared with a text.
@@ -61,6 +110,17 @@ fn is_compared(code: &str, at: usize, after: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_has_no_status_as_a_text() {
+        let text = "struct Row {\n    pub status: String,\n    sync_status: Option<String>,\n    status: WorkStatus,\n    kind: String,\n}\nfn f(\n    kind: &str,\n) {}";
+        let lines = |path: &str| -> Vec<usize> {
+            in_source(path, &Source::parse(text)).into_iter().map(|(line, _)| line).collect()
+        };
+        assert_eq!(lines("crates/punctual-store/src/owed.rs"), [2, 3, 5]);
+        assert_eq!(lines("crates/punctual-store/src/work/claim.rs"), [2, 3]);
+        assert_eq!(lines("crates/punctual-store/tests/it/owed.rs"), [0; 0]);
+    }
 
     #[test]
     fn a_template_compares_with_an_enum_too() {

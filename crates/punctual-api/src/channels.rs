@@ -212,7 +212,7 @@ pub async fn health(State(app): State<Shared>, _caller: Caller<Read>) -> Answer 
 fn healthy(row: HealthRow) -> Result<ChannelHealth, StoreError> {
     Ok(ChannelHealth {
         channel: row.channel,
-        tries: row.attempts,
+        attempt_count: row.attempts,
         delivered: row.delivered,
         success_share: if row.attempts > 0 { row.delivered as f64 / row.attempts as f64 } else { 0.0 },
         average_ms: row.took_us / row.attempts.max(1) / 1_000,

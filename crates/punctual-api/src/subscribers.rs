@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
+use punctual_model::NotificationStatus;
 use punctual_store::{
     StoreError,
     outbox::{self, DeliveryRow, EventRow},
@@ -203,11 +204,11 @@ async fn one_event(
 }
 
 fn event(row: EventRow, deliveries: Vec<DeliveryRow>) -> Result<OutboxEvent, StoreError> {
-    let status = event_status(deliveries.iter().map(|delivery| delivery.status.as_deref()));
+    let status = event_status(deliveries.iter().map(|delivery| delivery.status));
     let deliveries = deliveries.into_iter().map(|delivery| {
         Ok(OutboxDelivery {
             subscriber: delivery.subscriber,
-            status: delivery.status.unwrap_or_else(|| "unknown".to_owned()),
+            status: delivery.status.map_or("unknown", NotificationStatus::as_str).to_owned(),
             attempts: delivery.attempts.unwrap_or(0),
             last_error: delivery.last_error,
             delivered_at: delivery.delivered_at.map(instant).transpose()?,

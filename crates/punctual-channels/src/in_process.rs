@@ -125,10 +125,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_named_handler_is_called_and_others_are_refused() {
-        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-        let ear = heard.clone();
+        let received: Arc<Mutex<Vec<String>>> = Arc::default();
+        let listener = received.clone();
         let handler: Handler = Arc::new(move |message: &Outgoing| {
-            ear.lock().unwrap().push(message.message_id.clone());
+            listener.lock().unwrap().push(message.message_id.clone());
             SendOutcome::Delivered { provider_id: "x".into() }
         });
         let adapter = InProcessAdapter::default().with("tickets", handler.clone()).unwrap();
@@ -139,6 +139,6 @@ mod tests {
         assert!(fault.detail.contains("`log`, `tickets`"), "{fault}");
         let channel = adapter.open(&json!({ "handler": "tickets" })).unwrap();
         assert!(matches!(channel.send(crate::test_message()).await, SendOutcome::Delivered { .. }));
-        assert_eq!(*heard.lock().unwrap(), ["msg-7"]);
+        assert_eq!(*received.lock().unwrap(), ["msg-7"]);
     }
 }

@@ -181,7 +181,7 @@ pub(crate) async fn connect(login: &Login, place: &Place, trust: &Trust) -> Resu
         .filter_map(|address| format!("{scheme}://{address}").parse().ok())
         .collect();
     let complaint: Arc<Mutex<Option<String>>> = Arc::default();
-    let heard = Arc::clone(&complaint);
+    let shared = Arc::clone(&complaint);
     let options = login
         .options()?
         .name("punctual")
@@ -194,7 +194,7 @@ pub(crate) async fn connect(login: &Login, place: &Place, trust: &Trust) -> Resu
         .require_tls(place.secure)
         .event_callback(move |event| {
             if let Event::ServerError(fault) = event {
-                *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.to_string());
+                *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.to_string());
             }
             std::future::ready(())
         });

@@ -155,7 +155,7 @@ impl Client {
     /// Twice as long each time, and at random below that, so that clients do not come back together.
     fn pause_after(&self, attempt: u32) -> Duration {
         let doubled = self.first_pause.saturating_mul(1 << (attempt - 1).min(16));
-        doubled.min(LONGEST_PAUSE).mul_f64(0.5 + f64::from(chance()) / 512.0)
+        doubled.min(LONGEST_PAUSE).mul_f64(0.5 + f64::from(random_byte()) / 512.0)
     }
 
     fn strange(&self, status: StatusCode) -> ApiError {
@@ -280,7 +280,7 @@ fn new_key() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "spreads the pauses of many clients, nothing more")]
-fn chance() -> u8 {
+fn random_byte() -> u8 {
     Uuid::new_v4().as_bytes()[0]
 }
 

@@ -109,7 +109,7 @@ mod tests {
     use crate::subscribers::tests::row;
 
     #[test]
-    fn a_topic_is_heard_by_its_name_by_its_beginning_and_by_the_type_of_the_event() {
+    fn a_topic_matches_by_its_name_by_its_beginning_and_by_the_type_of_the_event() {
         #[track_caller]
         fn check(events: &[&str], topic: &str, expected: bool) {
             let subscriber = Subscriber::read(&row("memory:a", events, None));

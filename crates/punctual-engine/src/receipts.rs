@@ -74,7 +74,7 @@ impl Engine {
             return Ok(Called::Receipts { count, new: 0, unknown: 0 });
         }
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let changed = receipts::tell(&mut tx.conn(), now, provider, &news).await?;
+        let changed = receipts::report(&mut tx.conn(), now, provider, &news).await?;
         self.follow_receipts(&mut tx, now, &changed).await?;
         tx.commit().await?;
         let unknown = changed.iter().filter(|row| row.notification_seq.is_none()).count();

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_reference_is_told_with_what_to_do_instead() {
+    fn an_old_reference_is_named_with_what_to_do_instead() {
         for (old, expected) in [
             (
                 "file:/run/secrets/smtp",

@@ -88,7 +88,7 @@ impl Engine {
             moments.push(left_out(&skipped));
         }
         for receipt in receipts::of(&mut reader.conn(), vec![row.seq]).await? {
-            moments.extend(told(&receipt));
+            moments.extend(reported(&receipt));
         }
         moments.extend(audited(audit::of(&mut reader.conn(), reach, "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
@@ -141,7 +141,7 @@ fn left_out(skipped: &skipped_targets::SkippedTarget) -> Moment {
 }
 
 /// What a provider reported about one message: that it arrived, and that it did not, each with its own time.
-fn told(receipt: &receipts::ReceiptRow) -> Vec<Moment> {
+fn reported(receipt: &receipts::ReceiptRow) -> Vec<Moment> {
     let target = receipt.target.as_deref().unwrap_or_default();
     let state = ReceiptState::of_rank(receipt.rank).map_or("unknown", ReceiptState::as_str);
     let data = json!({ "target": target, "attempt": receipt.attempt, "messageId": receipt.provider_id,

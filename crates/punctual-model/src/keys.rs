@@ -117,16 +117,18 @@ impl WorkKey {
         )
     }
 
-    /// One occurrence of a recurring reminder, by its local date.
-    pub fn reminder_recurring(
+    /// One occurrence of a reminder, by the kind of its trigger (`recurring`) and its local date. A trigger with dates of its own
+    /// has keys by this form.
+    pub fn reminder_occurrence(
         setting: &str,
         source_type: &str,
         source: &str,
         trigger_key: &str,
+        kind: &str,
         occurrence_local_date: Date,
     ) -> Result<Self, KeyError> {
         let date = occurrence_local_date.to_string();
-        Self::join("reminder", &[setting, source_type, source, trigger_key, "recurring", &date])
+        Self::join("reminder", &[setting, source_type, source, trigger_key, kind, &date])
     }
 
     /// The place of a reminder whose key would be too long, by the digest of that key. It says that there is one; it is

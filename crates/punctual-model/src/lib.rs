@@ -77,6 +77,6 @@ pub use secret::Secret;
 pub use secret_reference::SecretReference;
 pub use sign_on::{Identity, IdentityProvider, SignOnAnswer, SignOnFault, SignOnRequest};
 pub use status::{NotificationEvent, NotificationStatus, WorkEvent, WorkStatus};
-pub use stored_words::{ConsumerLink, ErasureStatus, RunOutcome, SyncStatus};
+pub use stored_words::{Anchor, ConsumerLink, ErasureStatus, RunOutcome, SyncStatus};
 pub use suppression::SuppressionReason;
 pub use trace::{FinishedSpan, Span, SpanCounts, SpanKind, SpanSink, TraceParent, Traces};

@@ -1,11 +1,13 @@
 //! Words that a column holds: an enum with one spelling for each, so that a word that does not exist does not compile.
 
+use serde::{Deserialize, Serialize};
+
 /// Declares such enums: the words as they are stored, and as the API spells them.
 macro_rules! stored_words {
     ($($(#[$about:meta])* $name:ident { $($(#[$says:meta])* $word:ident = $text:literal),+ $(,)? })+) => { $(
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$says])* $word),+ }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$says])* #[serde(rename = $text)] $word),+ }
 
         impl $name {
             pub const ALL: &'static [Self] = &[$(Self::$word),+];
@@ -22,6 +24,12 @@ macro_rules! stored_words {
 }
 
 stored_words! {
+    /// Which date of an event or task a rule goes by.
+    Anchor {
+        Start = "start",
+        End = "end",
+    }
+
     /// How far a rule of operations and its schedule agree.
     SyncStatus {
         /// The rule has changed, and its schedule follows.

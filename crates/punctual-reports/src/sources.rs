@@ -430,8 +430,12 @@ mod tests {
         };
         assert_eq!(detail("of-nz", nz), None);
         for foreign in ["of-all", "of-de"] {
-            let told = detail(foreign, nz);
-            assert!(told.is_some() && told == detail("of-xx", nz), "{told:?} and {:?}", detail("of-xx", nz));
+            let reported = detail(foreign, nz);
+            assert!(
+                reported.is_some() && reported == detail("of-xx", nz),
+                "{reported:?} and {:?}",
+                detail("of-xx", nz)
+            );
         }
         assert_eq!(sources.connections().names(Some(&["nz".to_owned()])), ["api-nz", "of-nz"]);
         assert_eq!(sources.connections().names(None).len(), 5);

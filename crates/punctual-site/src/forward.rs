@@ -49,7 +49,7 @@ pub enum Next {
     /// More waits.
     Now,
     /// Nothing waits: when something arrives, or at the time of the next report.
-    WhenTold(Timestamp),
+    WhenWoken(Timestamp),
     /// After a failure, whatever arrives meanwhile.
     At(Timestamp),
 }
@@ -85,10 +85,10 @@ impl Agent {
             _ => self.prepare(0, limit).await?,
         };
         if batch.is_empty() && report_at > now {
-            return Ok(ForwardReport { next: Next::WhenTold(report_at), ..ForwardReport::nothing() });
+            return Ok(ForwardReport { next: Next::WhenWoken(report_at), ..ForwardReport::nothing() });
         }
         let site = self.identity(now).await?;
-        let (report, told) = self.report(now).await?;
+        let (report, returned) = self.report(now).await?;
         let body = batch.body(&report);
         let answered = async { self.central.hand_over(&site, body).await };
         // While this batch is on its way, the one after it is prepared.
@@ -98,7 +98,7 @@ impl Agent {
         let (answered, ahead) = tokio::join!(answered, ahead);
         match answered {
             Ok(acks) => {
-                let done = self.settle(now, &batch, acks, &told).await?;
+                let done = self.settle(now, &batch, acks, &returned).await?;
                 let cleared_all = done.stored + done.duplicates + done.refused == batch.rows.len();
                 *prepared = ahead.filter(|_| cleared_all);
                 Ok(done)
@@ -122,10 +122,10 @@ impl Agent {
         now: Timestamp,
         batch: &Prepared,
         acks: Vec<SiteAck>,
-        told: &[EventRow],
+        returned: &[EventRow],
     ) -> Result<ForwardReport, Failure> {
         let settlement = settle(&batch.rows, acks);
-        if let Err(error) = self.write_settlement(now, &settlement, told).await {
+        if let Err(error) = self.write_settlement(now, &settlement, returned).await {
             // On a full disk not even this can be written: what was held back for it is given up.
             tracing::warn!(
                 error = chain(&error),
@@ -133,7 +133,7 @@ impl Agent {
             );
             self.reserve.release();
             let _ = self.store.checkpoint().await;
-            self.write_settlement(now, &settlement, told).await?;
+            self.write_settlement(now, &settlement, returned).await?;
         }
         self.level
             .give_back(i64::try_from(settlement.handed_over.len()).unwrap_or(0), settlement.freed_bytes);
@@ -150,7 +150,7 @@ impl Agent {
         }
         self.reached(now).await;
         let next =
-            if batch.is_empty() { Next::WhenTold(later(now, self.config.report_every)) } else { Next::Now };
+            if batch.is_empty() { Next::WhenWoken(later(now, self.config.report_every)) } else { Next::Now };
         Ok(ForwardReport {
             sent: batch.rows.len(),
             stored: settlement.stored,
@@ -166,9 +166,9 @@ impl Agent {
         &self,
         now: Timestamp,
         settlement: &Settlement,
-        told: &[EventRow],
+        returned: &[EventRow],
     ) -> Result<(), StoreError> {
-        if settlement.handed_over.is_empty() && settlement.refused.is_empty() && told.is_empty() {
+        if settlement.handed_over.is_empty() && settlement.refused.is_empty() && returned.is_empty() {
             return Ok(());
         }
         let mut tx = self.store.begin(Lane::Settle).await?;
@@ -178,8 +178,8 @@ impl Agent {
         if !settlement.refused.is_empty() {
             outgoing::refuse(&mut tx.conn(), now, settlement.refused.clone()).await?;
         }
-        if !told.is_empty() {
-            events::reported(&mut tx.conn(), told).await?;
+        if !returned.is_empty() {
+            events::reported(&mut tx.conn(), returned).await?;
         }
         tx.commit().await
     }
@@ -216,11 +216,11 @@ impl Agent {
         if let Some(known) = known.clone().filter(|_| had_contact) {
             return Ok(known);
         }
-        let told = self.central.identity().await?;
+        let returned = self.central.identity().await?;
         match known {
-            Some(known) if known != told => {
+            Some(known) if known != returned => {
                 let why = format!(
-                    "the token is that of site `{told}`, and the buffer in {} belongs to `{known}`; give the token of \
+                    "the token is that of site `{returned}`, and the buffer in {} belongs to `{known}`; give the token of \
                      `{known}` or another folder",
                     self.config.data_dir.display()
                 );
@@ -229,13 +229,13 @@ impl Agent {
             Some(_) => {}
             None => {
                 // On a full disk what waits is to be forwarded all the same; the next start writes it down.
-                if let Err(error) = self.remember_site(now, &told).await {
+                if let Err(error) = self.remember_site(now, &returned).await {
                     tracing::warn!(error = chain(&error), "the owner of the buffer could not be recorded");
                 }
             }
         }
-        self.link().site = Some(told.clone());
-        Ok(told)
+        self.link().site = Some(returned.clone());
+        Ok(returned)
     }
 
     async fn remember_site(&self, now: Timestamp, site: &str) -> Result<(), StoreError> {
@@ -249,7 +249,7 @@ impl Agent {
         let mut reader = self.store.read().await?;
         let oldest_at = outgoing::oldest(&mut reader.conn()).await?;
         let limit = i64::try_from(SITE_EVENTS_MAX).unwrap_or(i64::MAX);
-        let told = events::unreported(&mut reader.conn(), limit).await?;
+        let returned = events::unreported(&mut reader.conn(), limit).await?;
         let report = SiteReport {
             agent: self.config.agent.clone(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -257,9 +257,9 @@ impl Agent {
             backlog: self.level.waiting_rows(),
             oldest_buffered_age_seconds: oldest_at.map(|at| age_seconds(now, at)),
             refused: self.level.refused_rows(),
-            events: told.iter().cloned().map(event_log::shape).collect(),
+            events: returned.iter().cloned().map(event_log::shape).collect(),
         };
-        Ok((report, told))
+        Ok((report, returned))
     }
 
     async fn reached(&self, now: Timestamp) {

@@ -47,7 +47,7 @@ impl Agent {
                         () = stop.cancelled() => return,
                     }
                 }
-                Next::WhenTold(at) => {
+                Next::WhenWoken(at) => {
                     tokio::select! {
                         () = self.arrived.notified() => {}
                         () = self.clock.sleep_until(at) => {}

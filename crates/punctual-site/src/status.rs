@@ -33,9 +33,9 @@ impl Agent {
             None => Ok(None),
         };
         match (answer, known) {
-            (Ok(Some(told)), known) => {
-                let reason_code = told.reason_code.clone();
-                let now_known = learned(id, told, known.as_ref());
+            (Ok(Some(reported)), known) => {
+                let reason_code = reported.reason_code.clone();
+                let now_known = learned(id, reported, known.as_ref());
                 if known.as_ref().is_some_and(|known| *known != now_known) {
                     self.learn(&now_known).await;
                 }
@@ -66,16 +66,16 @@ fn is_settled(status: &str) -> bool {
     matches!(status, "delivered" | "discarded" | "withdrawn")
 }
 
-fn learned(id: &str, told: SiteNotificationStatus, known: Option<&OutgoingState>) -> OutgoingState {
+fn learned(id: &str, reported: SiteNotificationStatus, known: Option<&OutgoingState>) -> OutgoingState {
     let enqueued_at = known.map(|known| known.enqueued_at);
     OutgoingState {
         id: id.to_owned(),
         state: "handed_over".to_owned(),
-        status: told.status.into_owned(),
-        retry_count: told.retry_count,
-        last_error: told.last_error,
-        enqueued_at: enqueued_at.or(told.enqueued_at.map(|at| at.as_microsecond())).unwrap_or_default(),
-        delivered_at: told.delivered_at.map(|at| at.as_microsecond()),
+        status: reported.status.into_owned(),
+        retry_count: reported.retry_count,
+        last_error: reported.last_error,
+        enqueued_at: enqueued_at.or(reported.enqueued_at.map(|at| at.as_microsecond())).unwrap_or_default(),
+        delivered_at: reported.delivered_at.map(|at| at.as_microsecond()),
     }
 }
 

@@ -7,6 +7,7 @@ mod waiting;
 mod bisect;
 mod browse;
 mod claim;
+mod earliest;
 mod figures;
 mod insert;
 mod kpis;
@@ -15,6 +16,7 @@ mod operate;
 mod page;
 mod purge;
 mod query;
+mod settle;
 
 use jiff::Timestamp;
 use punctual_model::{
@@ -27,9 +29,9 @@ pub use browse::{
     Browse, Browsed, ListedNotification, NO_REASON, Next, Place, Recipients, browse, recipients,
 };
 pub use claim::{
-    Delivery, Earliest, LaneStart, NotificationHead, Starts, claim, claim_behind, claim_these, earliest,
-    expired, ready_heads, release_leases, renew, settle,
+    NotificationHead, Starts, claim, claim_behind, claim_these, expired, ready_heads, release_leases, renew,
 };
+pub use earliest::{Earliest, LaneStart, earliest};
 pub use figures::{
     Ending, QueueAges, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered,
     queue_ages,
@@ -45,6 +47,7 @@ pub use page::{NotificationFilter, list, page};
 pub use purge::{PurgeSize, Purged, bury, purge, purge_size, purged_of_site, remove_buried, writers};
 pub(crate) use query::contains_pattern;
 pub use query::{by_id, by_ids, is_busy, of_site};
+pub use settle::{Delivery, settle};
 pub use waiting::{Stuck, WAITS, is_stuck};
 
 /// A notification: what is read, what is claimed and what is inserted are the same row.
@@ -176,4 +179,4 @@ impl NotificationRow {
     }
 }
 
-crate::db::statements![; bisect, browse, claim, figures, insert, kpis, moves, operate, page, purge, query];
+crate::db::statements![; bisect, browse, claim, earliest, figures, insert, kpis, moves, operate, page, purge, query, settle];

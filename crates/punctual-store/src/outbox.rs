@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach};
 
 use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
@@ -205,7 +205,7 @@ pub struct DeliveryRow {
     pub subscriber: String,
     pub notification_id: String,
     /// That of the notification, or of what a purge left of it.
-    pub status: Option<String>,
+    pub status: Option<NotificationStatus>,
     pub attempts: Option<i64>,
     pub last_error: Option<String>,
     pub delivered_at: Option<i64>,

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach};
 
 use crate::{
     attention::WaitingRow,
@@ -16,7 +16,7 @@ pub struct NewOwed {
     pub work_id: i64,
     pub notification_id: String,
     /// What it settled as.
-    pub status: &'static str,
+    pub status: NotificationStatus,
 }
 
 const OWE: Sql = sql!(
@@ -37,13 +37,13 @@ pub async fn owe(
     Ok(())
 }
 
-/// Something owed whose time has come. Texts are read where they are used, so that a bad one is its own fault alone.
+/// Something owed whose time has come. The id is read where it is used, so that a bad one is its own fault alone.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OwedRow {
     pub id: i64,
     pub work_id: i64,
     pub notification_id: String,
-    pub status: String,
+    pub status: NotificationStatus,
     pub attempts: i64,
     /// Whether it has arrived, then or when a person sent it again.
     pub arrived: bool,

@@ -76,8 +76,8 @@ pub struct News {
 
 // The earlier of two instants counts, and the higher rank with its code and detail: the order of receipts does not
 // matter.
-const TELL: Sql = sql!(
-    "receipts.tell", as ReceiptRow, each News, after 2,
+const REPORT: Sql = sql!(
+    "receipts.report", as ReceiptRow, each News, after 2,
     "INSERT INTO receipts (provider, {names}, received_at)
      {values $2, {*}, $1}{postgres  ORDER BY r.provider_id}
      ON CONFLICT (provider, provider_id) DO UPDATE
@@ -104,13 +104,13 @@ const TELL: Sql = sql!(
 /// Records what a provider reports; returns the rows to which it added something. A message that is not known yet is
 /// kept: its own record may follow.
 #[boxed]
-pub async fn tell(
+pub async fn report(
     conn: &mut Conn<'_>,
     now: Timestamp,
     provider: &str,
     news: &[News],
 ) -> Result<Vec<ReceiptRow>> {
-    conn.fetch_all(&TELL, with_rows(args![now, provider], news)).await
+    conn.fetch_all(&REPORT, with_rows(args![now, provider], news)).await
 }
 
 const OF: Sql = sql!(
@@ -157,4 +157,4 @@ pub async fn figures(conn: &mut Conn<'_>, since: i64) -> Result<ReceiptFigures> 
     conn.fetch_one(&FIGURES, args![since]).await
 }
 
-crate::db::statements![EXPECT, TELL, OF, GET, FIGURES; waiting];
+crate::db::statements![EXPECT, REPORT, OF, GET, FIGURES; waiting];

@@ -5,7 +5,7 @@ mod query;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, survey::InstanceStatus};
 
 pub use change::{Change, complete, delete, open, settle};
 pub use query::{InstanceFilter, StatusCount, Walked, counts, list, open_after, page, walk};
@@ -21,7 +21,7 @@ pub struct InstanceRow {
     pub trigger_id: String,
     pub triggered_by: String,
     pub triggered_at: i64,
-    pub status: String,
+    pub status: InstanceStatus,
     pub reason_code: Option<String>,
     pub business_unit: Option<String>,
     pub customer_ref: Option<String>,

@@ -1,7 +1,7 @@
 //! The results of a survey, counted by the database: sets, whatever the number of instances.
 
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, survey::InstanceStatus};
 
 use crate::db::{Arg, Conn, Result, Sql, args, sql};
 
@@ -43,7 +43,7 @@ const RESPONSES_OF: &str =
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct InstanceCount {
     pub trigger_id: String,
-    pub status: String,
+    pub status: InstanceStatus,
     /// Days since 1970, in UTC.
     pub day: i64,
     pub count: i64,

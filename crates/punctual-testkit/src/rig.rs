@@ -171,16 +171,16 @@ pub fn log_level() -> &'static str {
 
 /// Randomness that repeats with its seed.
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct Random(u64);
 
-impl Chance {
+impl Random {
     pub fn new(seed: u64) -> Self {
         // Neighbouring seeds are to have nothing in common.
-        let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         for _ in 0..8 {
-            chance.below(2);
+            random.below(2);
         }
-        chance
+        random
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -218,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn chance_repeats_with_its_seed_and_not_with_the_next() {
+    fn random_numbers_repeat_with_their_seed_and_not_with_the_next() {
         let draw = |seed| {
-            let mut chance = Chance::new(seed);
-            (0..10).map(|_| chance.below(1000)).collect::<Vec<_>>()
+            let mut random = Random::new(seed);
+            (0..10).map(|_| random.below(1000)).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));

@@ -203,7 +203,8 @@ pub struct ChannelHealth {
     #[schema(example = "email:default")]
     pub channel: String,
     /// Attempts that have ended.
-    pub tries: i64,
+    #[serde(rename = "tries")]
+    pub attempt_count: i64,
     pub delivered: i64,
     /// Between 0 and 1.
     pub success_share: f64,

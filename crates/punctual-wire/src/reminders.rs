@@ -175,15 +175,15 @@ pub struct QuietHours {
 }
 
 /// The parts that belong to the kinds that ship.
-const PARTS: [(&str, &str); 3] =
-    [("dateBased", "date"), ("recurring", "recurring"), ("threshold", "threshold")];
+pub const PARTS: &[(&str, &str)] =
+    &[("dateBased", "date"), ("recurring", "recurring"), ("threshold", "threshold")];
 
 impl ReminderSettingRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         fields.read_elsewhere("version");
         let kind = fields.required_name("kind");
-        for (of, part) in PARTS {
+        for &(of, part) in PARTS {
             if of == kind {
                 fields.require(part, || format!("the {part} of a setting of kind `{kind}`"));
             } else if fields.has(part) && !kind.is_empty() {

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_can_be_told_to_misbehave() {
+    fn a_channel_can_be_made_to_misbehave() {
         let body = json!({"outcome": "lostReply", "times": 2, "error": "451 later"});
         assert_eq!(serde_json::to_value(MisbehaviourRequest::read(&body, "").unwrap()).unwrap(), body);
         for (body, code) in [

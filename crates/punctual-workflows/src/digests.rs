@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_what_was_held_back_and_names_it() {
+    fn a_digest_has_what_was_held_back_and_names_it() {
         let one = message("2026-05-14", &[item(1)]);
         assert_eq!(one.subject, "Subject 1");
         let many: Vec<DigestItem> = (0..60).map(item).collect();

@@ -31,8 +31,9 @@ use punctual_store::{
 use serde::{Deserialize, Serialize};
 
 pub use arrival::Operations;
+pub use punctual_model::Anchor;
 pub use reach::{Reach, reach, why_nobody};
-pub use rule::{Anchor, RuleSpec, Wanted, wanted};
+pub use rule::{RuleSpec, Wanted, wanted};
 
 /// The kind of a rule's work rows.
 pub const KIND: &str = "operations";

@@ -62,7 +62,7 @@ pub async fn run(args: BackupArgs) -> Result<()> {
     if renamed.is_err() {
         let _ = fs::remove_dir_all(&part);
     }
-    tell(&renamed?, &args)
+    print_outcome(&renamed?, &args)
 }
 
 /// Copies the database alone into a new folder, as a backup does: for measuring it.
@@ -219,7 +219,7 @@ pub fn write_private(file: &Path, content: &[u8]) -> Result<()> {
     written.with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn tell(manifest: &Manifest, args: &BackupArgs) -> Result<()> {
+fn print_outcome(manifest: &Manifest, args: &BackupArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string(manifest)?);
         return Ok(());

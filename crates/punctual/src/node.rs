@@ -154,7 +154,7 @@ impl Node {
             );
         }
         let old = engine.adopt_references(wall.now(), &secret_source::node_name(config)).await?;
-        tell_old_references(&old);
+        log_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
         let public = Arc::default();
         Ok(Self {
@@ -201,7 +201,7 @@ impl Node {
     }
 
     /// Logs every channel and subscriber that can send, and those that cannot, with why.
-    pub async fn tell_channels(&self) -> Result<()> {
+    pub async fn configure_channels(&self) -> Result<()> {
         let channels = &self.engine.channels;
         let mut reader = self.engine.store.read().await?;
         channels.refresh(&mut reader.conn(), self.engine.clock.now()).await?;
@@ -253,7 +253,7 @@ impl Node {
 }
 
 /// Lists references of an earlier version with what to write instead.
-fn tell_old_references(old: &OldReferences) {
+fn log_old_references(old: &OldReferences) {
     if old.found.is_empty() {
         return;
     }

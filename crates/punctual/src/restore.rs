@@ -61,7 +61,7 @@ pub async fn run(args: RestoreArgs) -> Result<()> {
     } else {
         to_postgres(&config, &clock, source, &manifest).await?;
     }
-    tell(&config, &manifest);
+    print_outcome(&config, &manifest);
     Ok(())
 }
 
@@ -183,7 +183,7 @@ async fn mark(config: &Config, clock: &SystemClock) -> Result<()> {
     Ok(())
 }
 
-fn tell(config: &Config, manifest: &Manifest) {
+fn print_outcome(config: &Config, manifest: &Manifest) {
     println!("Restored the backup of {} to {}.", manifest.taken_at, config.data_dir.display());
     println!(
         "What was accepted after that is not in it: producers must hand it in again. What was due between then and the next \

@@ -25,7 +25,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let config = Config::read(args, "./punctual-data")?;
     output::start_logging(config.log_format);
     let node = Node::open(&config, if config.sandbox { Time::Manual } else { Time::Real }).await?;
-    node.tell_channels().await?;
+    node.configure_channels().await?;
     let key = admin_key(&node, &config, "live").await?;
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;

@@ -15,7 +15,7 @@ use punctual_wire::notifications::{ResolvedTarget, TargetReceipt};
 
 /// What is stored about the targets of some notifications.
 pub struct Ends {
-    tries: Vec<AttemptRow>,
+    attempts: Vec<AttemptRow>,
     skipped: Vec<SkippedTarget>,
     receipts: Vec<ReceiptRow>,
 }
@@ -23,7 +23,7 @@ pub struct Ends {
 impl Ends {
     pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Self, StoreError> {
         Ok(Self {
-            tries: attempts::of(conn, seqs.clone()).await?,
+            attempts: attempts::of(conn, seqs.clone()).await?,
             skipped: skipped_targets::of(conn, seqs.clone()).await?,
             receipts: receipts::of(conn, seqs).await?,
         })
@@ -31,14 +31,14 @@ impl Ends {
 
     /// When the latest attempt began. A claim that came to none, because a limit or an hour was in the way, is no attempt.
     pub fn last_attempt_at(&self, seq: i64) -> Result<Option<Timestamp>, StoreError> {
-        let own = self.tries.iter().filter(|one| one.notification_seq == seq);
+        let own = self.attempts.iter().filter(|one| one.notification_seq == seq);
         own.map(|one| one.started_at).max().map(instant).transpose()
     }
 
     /// Each target of a notification, in the order of their first attempts; then those that were left out.
     pub fn targets(&self, seq: i64) -> Result<Vec<ResolvedTarget>, StoreError> {
         let mut targets: Vec<ResolvedTarget> = Vec::new();
-        for one in self.tries.iter().filter(|one| one.notification_seq == seq) {
+        for one in self.attempts.iter().filter(|one| one.notification_seq == seq) {
             let latest = self.tried(one)?;
             match targets.iter_mut().find(|target| target.address == one.target) {
                 Some(target) => *target = latest,
@@ -71,7 +71,7 @@ impl Ends {
                 && receipt.target.as_ref() == Some(&one.target)
                 && receipt.attempt == Some(one.n)
         });
-        let told = match receipt {
+        let reported = match receipt {
             None => None,
             Some(row) => Some(TargetReceipt {
                 state: ReceiptState::of_rank(row.rank).map_or("unknown", ReceiptState::as_str).into(),
@@ -87,7 +87,7 @@ impl Ends {
             message_id: one.provider_id.clone(),
             at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
             confirmed_at: optional(receipt.and_then(|row| row.confirmed_at))?,
-            receipt: told,
+            receipt: reported,
         })
     }
 }

@@ -184,7 +184,7 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
         id: row.id,
         subject_type: row.subject_type,
         subject_id: row.subject_id,
-        kind: row.kind,
+        kind: row.kind.as_str().to_owned(),
         schedule_id: row.schedule_id.map(|id| ScheduleId(id).to_string()),
         sync_status: row.sync_status.as_str().to_owned(),
         sync_error: row.sync_error,

@@ -310,7 +310,7 @@ async fn shape(
         rows: details.get("rows").and_then(Value::as_i64),
         truncated: details.get("truncated").and_then(Value::as_bool),
         fault: details.get("fault").or_else(|| details.get("conflict")).cloned(),
-        tries: view.record.as_ref().map_or(0, |record| record.attempts),
+        attempt_count: view.record.as_ref().map_or(0, |record| record.attempts),
         attempts: attempts(&view)?,
         run: summary(view, title)?,
     })
@@ -344,7 +344,7 @@ fn deliveries(view: &RunView) -> Result<Vec<RunDelivery>, StoreError> {
             id: row.id.to_string(),
             channel: row.channel.to_string(),
             status: row.status.as_str().to_owned(),
-            tries: row.attempts,
+            attempt_count: row.attempts,
             delivered_at: row.delivered_at,
             last_error: row.last_error.clone(),
         })

@@ -93,7 +93,7 @@ pub async fn status(
         return JsonResponse::ok(&SiteNotificationStatus {
             enqueued_at: None,
             delivered_at: None,
-            status: last.into(),
+            status: last.as_str().into(),
             retry_count: 0,
             last_error: None,
             reason_code: None,

@@ -115,7 +115,7 @@ fn shape(row: InstanceRow, log: Vec<LogEntry>) -> Result<Instance, StoreError> {
         public_id: row.public_id,
         survey_id: row.survey_id,
         survey_version_id: row.version_id,
-        status: row.status,
+        status: row.status.as_str().to_owned(),
         reason_code: row.reason_code,
         business_unit: row.business_unit,
         triggered_by: row.triggered_by,

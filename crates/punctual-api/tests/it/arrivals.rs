@@ -1,4 +1,4 @@
-//! Arrivals of schedules, told to subscribers by topic: with the row or not at all, once, each on its own.
+//! Arrivals of schedules, published to subscribers by topic: with the row or not at all, once, each on its own.
 
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::{client::Client, operations::with_ann};
 
 on_both! {
-    an_arrival_is_told_to_those_who_hear_its_topic;
-    a_topic_that_nobody_hears_leaves_no_event;
-    an_arrival_is_told_with_its_row_or_not_at_all;
-    an_event_that_starts_is_told_to_its_people_and_to_subscribers;
+    an_arrival_is_published_to_those_who_subscribe_to_its_topic;
+    a_topic_without_subscribers_leaves_no_event;
+    an_arrival_is_published_with_its_row_or_not_at_all;
+    an_event_that_starts_is_sent_to_its_people_and_published_to_subscribers;
     a_rule_s_schedule_is_looked_at_and_changed_through_its_rule;
 }
 
@@ -30,16 +30,16 @@ async fn events(client: &Client) -> Vec<Value> {
     client.get("/api/v1/outbox-events").await.expect(200)["items"].as_array().unwrap().clone()
 }
 
-/// Who was told, over the channels of subscribers.
-fn told(bed: &TestBed) -> Vec<String> {
+/// Who was notified, over the channels of subscribers.
+fn notified(bed: &TestBed) -> Vec<String> {
     let channels = bed.sent().into_iter().map(|sent| sent.channel.to_string());
-    let mut told: Vec<String> =
+    let mut notified: Vec<String> =
         channels.filter_map(|key| key.strip_prefix("event.").map(str::to_owned)).collect();
-    told.sort();
-    told
+    notified.sort();
+    notified
 }
 
-async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: TestBed) {
+async fn an_arrival_is_published_to_those_who_subscribe_to_its_topic(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:all", &["schedule.arrived"], None).await;
     subscribe(&client, "memory:begins", &["invoices.*"], None).await;
@@ -50,9 +50,9 @@ async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: TestBed) {
     subscribe(&client, "memory:surveys", &["response-completed"], None).await;
     schedule(&client, "close", "invoices.close", json!({ "month": "2026-04" })).await;
     client.advance("59m").await;
-    assert!(events(&client).await.is_empty() && told(&bed).is_empty());
+    assert!(events(&client).await.is_empty() && notified(&bed).is_empty());
     client.advance("1m").await;
-    assert_eq!(told(&bed), ["memory:all", "memory:april", "memory:begins", "memory:exact"]);
+    assert_eq!(notified(&bed), ["memory:all", "memory:april", "memory:begins", "memory:exact"]);
     let event = &events(&client).await[0];
     let payload = json!({ "eventType": "schedule.arrived", "topic": "invoices.close", "key": "schedule:close",
         "dueAt": "2026-05-14T06:00:00Z", "businessUnit": null, "payload": { "month": "2026-04" } });
@@ -67,11 +67,11 @@ async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: TestBed) {
     // May's is none of April's.
     schedule(&client, "close-may", "invoices.close", json!({ "month": "2026-05" })).await;
     client.advance("1m").await;
-    assert_eq!(told(&bed).iter().filter(|key| *key == "memory:april").count(), 1);
+    assert_eq!(notified(&bed).iter().filter(|key| *key == "memory:april").count(), 1);
     assert_eq!(events(&client).await.len(), 2);
 }
 
-async fn a_topic_that_nobody_hears_leaves_no_event(bed: TestBed) {
+async fn a_topic_without_subscribers_leaves_no_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:billing", &["billing.*"], None).await;
     schedule(&client, "a", "backup", json!({})).await;
@@ -85,7 +85,7 @@ async fn a_topic_that_nobody_hears_leaves_no_event(bed: TestBed) {
     }
 }
 
-async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: TestBed) {
+async fn an_arrival_is_published_with_its_row_or_not_at_all(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:all", &["*"], None).await;
     for key in ["a", "b", "c"] {
@@ -99,20 +99,20 @@ async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: TestBed) {
     let done = client.get("/api/v1/work?kind=schedule&status=completed").await.expect(200);
     assert_eq!(done["items"], json!([]));
     client.advance("10m").await;
-    assert_eq!(told(&bed).len(), 3);
+    assert_eq!(notified(&bed).len(), 3);
     let events = events(&client).await;
     assert_eq!(events.len(), 3);
     assert!(events.iter().all(|event| event["status"] == "dispatched"));
 }
 
-async fn an_event_that_starts_is_told_to_its_people_and_to_subscribers(bed: TestBed) {
+async fn an_event_that_starts_is_sent_to_its_people_and_published_to_subscribers(bed: TestBed) {
     let client = with_ann(&bed).await;
     subscribe(&client, "memory:calendar", &["operations.event.start"], None).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "endDate": "2026-05-14T06:15:00Z", "creator": "ann" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);
     client.advance("1h").await;
     client.advance("1h").await;
-    assert_eq!(told(&bed), ["memory:calendar"]);
+    assert_eq!(notified(&bed), ["memory:calendar"]);
     assert_eq!(bed.sent().len(), 3, "and Ann of the start and of the end");
     let rule = &made["rules"][0];
     let event = &events(&client).await[0];

@@ -152,7 +152,7 @@ async fn t11_a_blob_is_used_by_its_unit_alone(bed: TestBed) {
     let foreign = de.post("/api/v1/notifications", body(&blob["id"])).await.refused(422, "blob_unknown");
     let nobodys = json!("0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071");
     let unknown = de.post("/api/v1/notifications", body(&nobodys)).await.refused(422, "blob_unknown");
-    assert_eq!(foreign["errors"], unknown["errors"], "nothing tells the two apart");
+    assert_eq!(foreign["errors"], unknown["errors"], "the two are not distinguishable");
     nz.post("/api/v1/notifications", body(&blob["id"])).await.expect(201);
     let shared = upload(&client, "text/csv", b"a,b").await.expect(201);
     assert_eq!(shared["businessUnit"], Value::Null);
@@ -261,7 +261,7 @@ async fn a_key_that_may_only_send_sees_what_its_client_sent(bed: TestBed) {
     bed.run_for(61).await;
     assert_eq!(rotated.get("/api/v1/notifications").await.expect(200)["items"].as_array().unwrap().len(), 2);
     shop.get("/api/v1/lists").await.refused(403, "scope_missing");
-    // Whoever lacks a scope is told all that would do.
+    // Whoever lacks a scope gets the names of all that would do.
     let ingest = client.new_key(&["ingest"], None).await;
     let refused = ingest.post("/api/v1/messages", json!({})).await.refused(403, "scope_missing");
     assert_eq!(refused["detail"], "The route needs the scope `author` or `send`.");

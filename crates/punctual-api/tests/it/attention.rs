@@ -8,7 +8,7 @@ use crate::client::{Client, put_on_hold};
 
 on_both! {
     what_needs_a_person_is_listed_with_its_reason_and_page;
-    a_key_of_one_business_unit_is_told_of_no_other;
+    a_key_of_one_business_unit_sees_no_other;
     nodes_are_listed_with_what_they_hold;
     parked_messages_say_their_cause_and_how_many_have_it;
 }
@@ -79,7 +79,7 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
     assert_eq!(item["link"], format!("/notifications/{parked}"));
 }
 
-async fn a_key_of_one_business_unit_is_told_of_no_other(bed: TestBed) {
+async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
     let client = Client::new(&bed).await;
     for unit in [Some("nz"), Some("de"), None] {
         let mut new = bed.message_over("no:such", &["a"]);

@@ -375,8 +375,8 @@ async fn the_storage_s_fault_is_not_the_client_s(bed: TestBed) {
     let reply = client.post("/api/v1/notifications", body.clone()).await;
     assert_eq!(reply.headers["retry-after"], "1");
     let problem = reply.refused(503, "storage_unavailable");
-    let told = problem.to_string();
-    assert!(!told.contains("insert") && !told.contains("inject"), "{told}");
+    let reported = problem.to_string();
+    assert!(!reported.contains("insert") && !reported.contains("inject"), "{reported}");
     assert!(bed.notifications().await.is_empty());
     bed.faults.fail("notifications.insert_absent", false, 0);
 }

@@ -9,7 +9,7 @@ use crate::{client::Client, operations::with_ann};
 on_both! {
     a_calendar_is_read_through_its_secret_link;
     a_calendar_file_is_imported_and_imported_again;
-    what_repeats_is_imported_date_by_date_and_told_in_time;
+    what_repeats_is_imported_date_by_date_and_sent_in_time;
     s3_36_dates_that_are_no_longer_in_a_file_are_removed;
     place_and_description_are_kept;
     s3_41_a_date_of_the_year_9999_is_refused_and_never_another_date;
@@ -106,7 +106,7 @@ async fn a_calendar_file_is_imported_and_imported_again(bed: TestBed) {
         .refused(422, "missing_field");
 }
 
-async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: TestBed) {
+async fn what_repeats_is_imported_date_by_date_and_sent_in_time(bed: TestBed) {
     let client = with_ann(&bed).await;
     let file = |rule: &str, more: &str| {
         format!(
@@ -132,9 +132,9 @@ async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: TestBed) {
     assert_eq!(counts(&import(file("FREQ=WEEKLY;COUNT=5", moved)).await), (1, 1, 3));
     client.advance("60d").await;
     let starts = bed.sent().into_iter().filter(|sent| sent.subject.starts_with("Starts"));
-    let told: Vec<String> = starts.map(|sent| sent.at.to_string()).collect();
+    let reported: Vec<String> = starts.map(|sent| sent.at.to_string()).collect();
     let evenings = ["2026-05-14T17", "2026-05-21T18", "2026-05-28T17", "2026-06-04T17", "2026-06-11T17"];
-    assert_eq!(told, evenings.map(|hour| format!("{hour}:00:00Z")));
+    assert_eq!(reported, evenings.map(|hour| format!("{hour}:00:00Z")));
 }
 
 async fn s3_36_dates_that_are_no_longer_in_a_file_are_removed(bed: TestBed) {
@@ -173,8 +173,8 @@ async fn s3_36_dates_that_are_no_longer_in_a_file_are_removed(bed: TestBed) {
     let cancelled = file("FREQ=WEEKLY;COUNT=4", "STATUS:CANCELLED\r\n");
     assert_eq!(import(cancelled).await["removed"], 2);
     client.advance("30d").await;
-    let told = bed.sent().iter().filter(|sent| sent.subject.starts_with("Starts")).count();
-    assert_eq!(told, 3, "two rehearsals and the concert");
+    let reported = bed.sent().iter().filter(|sent| sent.subject.starts_with("Starts")).count();
+    assert_eq!(reported, 3, "two rehearsals and the concert");
 }
 
 async fn place_and_description_are_kept(bed: TestBed) {

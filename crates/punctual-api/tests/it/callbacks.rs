@@ -82,7 +82,7 @@ async fn a_message_is_taken_confirmed_and_comes_back(bed: TestBed) {
         (&accepted["outcome"], &accepted["receipt"], &accepted["confirmedAt"]),
         (&json!("delivered"), &json!({ "state": "accepted" }), &json!(null))
     );
-    let tell = async |state: &str, more: Value| {
+    let report = async |state: &str, more: Value| {
         let mut item = json!({ "id": "id-ann@example.org", "state": state });
         item.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         post(&stranger, "/api/v1/callbacks/email:p", &[("x-signature", "good")], &json!([item]).to_string())
@@ -90,18 +90,18 @@ async fn a_message_is_taken_confirmed_and_comes_back(bed: TestBed) {
             .expect(200)
     };
     bed.wait(5);
-    assert_eq!(tell("delivered", json!({})).await, json!({ "receipts": 1, "new": 1, "unknown": 0 }));
-    assert_eq!(tell("delivered", json!({})).await["new"], 0);
+    assert_eq!(report("delivered", json!({})).await, json!({ "receipts": 1, "new": 1, "unknown": 0 }));
+    assert_eq!(report("delivered", json!({})).await["new"], 0);
     let confirmed = target(&client, &id).await;
     assert_eq!(
         (&confirmed["outcome"], &confirmed["confirmedAt"]),
         (&json!("delivered"), &json!("2026-05-14T05:00:05Z"))
     );
     assert_eq!(confirmed["receipt"], json!({ "state": "delivered", "receivedAt": "2026-05-14T05:00:05Z" }));
-    tell("sent", json!({})).await;
+    report("sent", json!({})).await;
     assert_eq!(target(&client, &id).await, confirmed, "it does not go back");
     bed.wait(5);
-    tell("failed", json!({ "suppress": "hardBounce", "detail": "550 5.1.1 gone" })).await;
+    report("failed", json!({ "suppress": "hardBounce", "detail": "550 5.1.1 gone" })).await;
     let failed = target(&client, &id).await;
     assert_eq!(
         failed["receipt"],
@@ -197,8 +197,8 @@ async fn each_provider_is_believed_by_its_own_signature(bed: TestBed) {
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let path = format!("/api/v1/callbacks/{path}");
-        let told = post(&stranger, &path, &headers, &body).await.expect(200);
-        assert_eq!(told, json!({ "receipts": answer.0, "new": answer.1, "unknown": answer.2 }), "{path}");
+        let reported = post(&stranger, &path, &headers, &body).await.expect(200);
+        assert_eq!(reported, json!({ "receipts": answer.0, "new": answer.1, "unknown": answer.2 }), "{path}");
         let again = post(&stranger, &path, &headers, &body).await.expect(200);
         assert_eq!((&again["new"], &again["unknown"]), (&json!(0), &json!(0)), "{path}");
     }

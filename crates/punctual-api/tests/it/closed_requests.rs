@@ -11,7 +11,7 @@ use crate::{
     client::{Client, Reply},
     consumers::with_every_adapter,
     matrix::{Places, everything_of_de},
-    reminders::{first_aid, setting, tell},
+    reminders::{first_aid, put_source, setting},
     sites::site,
     surveys::{csi_gr, ingest, visit},
 };
@@ -349,8 +349,12 @@ async fn a_definition_with_an_unknown_part_of_before_is_changed_all_the_same(bed
     let shown = client.get(&path).await.expect(200);
     assert_eq!(shown["threshold"]["metric"]["were"], 1, "{shown}");
     client.patch(&path, json!({ "name": "Other" })).await.expect(200);
-    tell(&client, "document/1", json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "a": 9 } }))
-        .await;
+    put_source(
+        &client,
+        "document/1",
+        json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "a": 9 } }),
+    )
+    .await;
     bed.tick().await;
     assert_eq!(bed.sent().len(), 1, "it is in force");
     let mut threshold = shown["threshold"].clone();

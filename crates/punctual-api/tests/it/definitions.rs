@@ -1,4 +1,4 @@
-//! Lists, channels, templates and business units: defined, looked at, used, removed.
+//! Lists, channels, templates and business units: defined, read, used, removed.
 
 use axum::http::Method;
 use punctual_channels::{
@@ -18,7 +18,7 @@ on_both! {
     every_provider_can_be_set_up_and_tried_out with with_providers;
     t12_secrets_are_sealed_where_they_are_kept with with_providers;
     t12_secrets_are_sealed_anew_while_everything_runs with with_providers;
-    a_channel_s_last_hour_is_told;
+    a_channel_s_last_hour_is_shown;
     a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while with with_providers;
     the_memory_channel_stays;
     a_template_is_shown_as_its_reader_would_see_it;
@@ -185,7 +185,7 @@ async fn t12_secrets_are_sealed_anew_while_everything_runs(bed: TestBed) {
     let rekey = async |client: &Client| client.post("/api/v1/secrets/rekey", json!({})).await.expect(200);
     assert_eq!(rekey(&client).await["resealed"], 0, "the same key");
 
-    // A node that was given a new key in front goes on with the old one until it is told.
+    // A node that was given a new key in front goes on with the old one until it is asked to change.
     let newer = bed.with(|bed| bed.master_keys(&[2, 1]));
     newer.engine.adopt_master_key(bed.now()).await.unwrap();
     let other = Client::on_node(&newer, client.wall.clone(), |_| {}).await;
@@ -239,7 +239,7 @@ async fn a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while(bed: Tes
     assert!(new.starts_with("whsec_") && new.len() == "whsec_".len() + 44, "{new}");
     assert_eq!(first["channel"]["secretsSet"], json!(["secret", "previousSecret"]));
     let again = rotate().await;
-    assert!(!again.text.contains(new), "a repetition tells it no more: {}", again.text);
+    assert!(!again.text.contains(new), "a repetition does not show it again: {}", again.text);
     let row = channels::get(&mut bed.read().await.conn(), "webhook:a").await.unwrap().unwrap();
     assert!(!row.settings.contains("whsec_"), "{}", row.settings);
     let opened = bed.engine.channels.opened_settings(&row);
@@ -255,7 +255,7 @@ async fn a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while(bed: Tes
     }
 }
 
-async fn a_channel_s_last_hour_is_told(bed: TestBed) {
+async fn a_channel_s_last_hour_is_shown(bed: TestBed) {
     let client = Client::new(&bed).await;
     assert_eq!(client.get("/api/v1/channels/health").await.expect(200)["items"], json!([]));
     let misbehave = json!({ "outcome": "transient", "times": 1, "error": "451 later" });
@@ -460,11 +460,11 @@ async fn t11_a_list_of_another_unit_is_as_unknown_as_one_that_is_not_there(bed: 
         let id = nz.post("/api/v1/notifications", body).await.expect(201)["id"].as_str().unwrap().to_owned();
         bed.tick().await;
         let mut row = nz.get(&format!("/api/v1/notifications/{id}")).await.expect(200);
-        let told = row["lastError"].as_str().unwrap_or_default().replace(list, "LIST");
-        (row["status"].take(), row["reasonCode"].take(), row["resolvedTargets"].take(), told)
+        let reported = row["lastError"].as_str().unwrap_or_default().replace(list, "LIST");
+        (row["status"].take(), row["reasonCode"].take(), row["resolvedTargets"].take(), reported)
     };
     let foreign = sent("of-de").await;
     assert_eq!((&foreign.0, &foreign.1, &foreign.2), (&json!("parked"), &json!("list-unknown"), &json!([])));
-    assert_eq!(foreign, sent("no-such-list").await, "nothing tells the two apart");
+    assert_eq!(foreign, sent("no-such-list").await, "the two are not distinguishable");
     assert_eq!(sent("shared").await.0, "delivered");
 }

@@ -61,7 +61,7 @@ async fn imported(client: &Client, plan: bool, prune: bool, definitions: &Value)
 }
 
 /// What changes, as `action kind/id`.
-fn told(plan: &Value) -> Vec<String> {
+fn reported(plan: &Value) -> Vec<String> {
     let word = |change: &Value, name: &str| change[name].as_str().unwrap().to_owned();
     plan["changes"]
         .as_array()
@@ -90,7 +90,7 @@ async fn definitions_of_every_kind_arrive_at_another_server_as_they_are(bed: Tes
     assert_eq!(definitions["surveys"]["Visit~2"]["name"], "Visit");
     assert_eq!(definitions["surveys"]["Moved on"]["published"]["title"]["en"], "How was your visit?");
     assert_eq!(
-        told(&imported(&client, true, true, &definitions).await.expect(200)),
+        reported(&imported(&client, true, true, &definitions).await.expect(200)),
         [""; 0],
         "it is all there"
     );
@@ -104,7 +104,7 @@ async fn definitions_of_every_kind_arrive_at_another_server_as_they_are(bed: Tes
     assert_eq!((&done["applied"], &done["changes"]), (&json!(true), &planned["changes"]));
     for plan in [true, false] {
         let again = imported(&there, plan, true, &definitions).await.expect(200);
-        assert_eq!((told(&again), &again["applied"]), (vec![], &json!(false)), "it converges");
+        assert_eq!((reported(&again), &again["applied"]), (vec![], &json!(false)), "it converges");
     }
     assert_eq!(exported(&there).await.1, text, "byte for byte");
     // What arrived works: the survey takes events, and the site waits for its token.
@@ -126,7 +126,7 @@ async fn a_plan_changes_nothing_and_names_each_field(bed: TestBed) {
     definitions["templates"]["new"] = definitions["templates"]["hello"].clone();
     let plan = imported(&client, true, false, &definitions).await.expect(200);
     assert_eq!(
-        told(&plan),
+        reported(&plan),
         [
             "create templates/new",
             "update channels/email:default",
@@ -148,7 +148,7 @@ async fn a_plan_changes_nothing_and_names_each_field(bed: TestBed) {
     assert_eq!(exported(&client).await.1, before);
     let done = imported(&client, false, false, &definitions).await.expect(200);
     assert_eq!(done["changes"], plan["changes"]);
-    assert_eq!(told(&imported(&client, true, false, &definitions).await.expect(200)), [""; 0]);
+    assert_eq!(reported(&imported(&client, true, false, &definitions).await.expect(200)), [""; 0]);
 }
 
 async fn one_bad_definition_keeps_all_of_them_out(bed: TestBed) {
@@ -174,16 +174,16 @@ async fn a_plan_refuses_what_an_import_refuses(bed: TestBed) {
     let client = here(&bed).await;
     let (before, _) = exported(&client).await;
     for (definitions, pointer, code) in bad() {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for plan in [true, false] {
             let refused = imported(&client, plan, false, &definitions).await;
             assert!((400..500).contains(&refused.status), "{definitions}: {}", refused.text);
             let found = places(&refused);
             let expected = (format!("/definitions{pointer}"), code.to_owned());
             assert!(found.contains(&expected), "{definitions}: {}", refused.text);
-            told.push(found);
+            reported.push(found);
         }
-        assert_eq!(told[0], told[1]);
+        assert_eq!(reported[0], reported[1]);
     }
     assert_eq!(exported(&client).await.0, before);
 }
@@ -207,9 +207,9 @@ async fn definitions_may_name_others_of_the_same_document(bed: TestBed) {
         found.iter().all(|(at, code)| at.ends_with("/businessUnit") && code == "unit_unknown"),
         "{found:?}"
     );
-    assert_eq!(told(&imported(&client, true, false, &unit("fr")).await.expect(200)).len(), 8);
-    assert_eq!(told(&imported(&client, false, false, &unit("fr")).await.expect(200)).len(), 8);
-    assert_eq!(told(&imported(&client, true, false, &unit("fr")).await.expect(200)), [""; 0]);
+    assert_eq!(reported(&imported(&client, true, false, &unit("fr")).await.expect(200)).len(), 8);
+    assert_eq!(reported(&imported(&client, false, false, &unit("fr")).await.expect(200)).len(), 8);
+    assert_eq!(reported(&imported(&client, true, false, &unit("fr")).await.expect(200)), [""; 0]);
     bed.leaves_open("the next run is planned");
     // The next run is in the zone of the unit that came with it.
     let report = client.get(&format!("/api/v1/report-subscriptions/{GUID}")).await.expect(200);
@@ -221,9 +221,9 @@ async fn what_is_not_given_stays_unless_it_is_pruned(bed: TestBed) {
     define_everything(&client).await;
     let (before, _) = exported(&client).await;
     let some = json!({ "lists": { "ops": before["lists"]["ops"].clone() } });
-    assert_eq!(told(&imported(&client, false, false, &some).await.expect(200)), [""; 0]);
+    assert_eq!(reported(&imported(&client, false, false, &some).await.expect(200)), [""; 0]);
     let pruned = imported(&client, true, true, &some).await.expect(200);
-    assert_eq!(told(&pruned), ["delete lists/a/b ~ c"], "only of the kinds that are given");
+    assert_eq!(reported(&pruned), ["delete lists/a/b ~ c"], "only of the kinds that are given");
     assert_eq!(exported(&client).await.0, before);
     let mut nothing = json!({});
     for kind in DefinitionKind::ALL {
@@ -237,7 +237,7 @@ async fn what_is_not_given_stays_unless_it_is_pruned(bed: TestBed) {
     for kind in DefinitionKind::ALL.iter().filter(|kind| **kind != DefinitionKind::Survey) {
         assert_eq!(after[kind.name()], json!({}), "{}", kind.name());
     }
-    assert_eq!(told(&imported(&client, true, true, &nothing).await.expect(200)), [""; 0]);
+    assert_eq!(reported(&imported(&client, true, true, &nothing).await.expect(200)), [""; 0]);
     let site = client.get("/api/v1/sites/plant-7").await.expect(200);
     assert!(site["revokedAt"].is_string(), "{site}");
 }
@@ -259,7 +259,7 @@ async fn t12_secrets_are_kept_and_never_exported(bed: TestBed) {
     for (plan, changes) in [(true, 1), (false, 1), (true, 0), (false, 0)] {
         let reply = imported(&client, plan, false, &definitions).await;
         texts.push(reply.text.clone());
-        assert_eq!(told(&reply.expect(200)).len(), changes);
+        assert_eq!(reported(&reply.expect(200)).len(), changes);
     }
     assert_eq!(bed.engine.channels.opened_settings(&channel(&bed).await)["password"], "canary-2");
     // It goes to no other place than it was given for.
@@ -307,7 +307,7 @@ async fn each_change_is_in_the_audit_once_and_nothing_else_is(bed: TestBed) {
     definitions["lists"]["ops"]["targets"] = json!([]);
     definitions["templates"].as_object_mut().unwrap().remove("hello");
     let done = imported(&client, false, true, &definitions).await.expect(200);
-    assert_eq!(told(&done), ["delete templates/hello", "update lists/ops"]);
+    assert_eq!(reported(&done), ["delete templates/hello", "update lists/ops"]);
     let items = newest().await;
     let new: Vec<String> = items
         .iter()

@@ -14,12 +14,12 @@ use crate::{client::Client, viewer::Viewer};
 
 on_both! {
     limits_and_hours_are_written_and_answered;
-    a_channel_tells_how_much_of_its_limits_is_used;
+    a_channel_shows_how_much_of_its_limits_is_used;
     a_channel_with_an_open_circuit_says_so;
     s4_80_an_outage_is_seen_in_the_figures_the_badge_and_attention_while_it_lasts;
     a_message_has_a_priority_a_topic_and_an_order_of_channels;
     a_message_that_waits_says_why_and_until_when;
-    lists_and_figures_tell_what_waits_from_what_is_stuck;
+    lists_and_figures_distinguish_what_waits_from_what_is_stuck;
     what_a_person_wants_is_put_found_by_every_address_and_forgotten;
     what_holds_for_everybody_is_put_and_used;
     a_link_to_a_person_s_page_is_given_to_authors;
@@ -46,7 +46,7 @@ async fn limits_and_hours_are_written_and_answered(bed: TestBed) {
     assert_eq!(refused["errors"][0]["pointer"], "/limits/rates/0/max");
 }
 
-async fn a_channel_tells_how_much_of_its_limits_is_used(bed: TestBed) {
+async fn a_channel_shows_how_much_of_its_limits_is_used(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 2, "per": "1h" }] } });
     client.put("/api/v1/channels/memory:slow", body).await.expect(200);
@@ -180,12 +180,13 @@ async fn a_message_that_waits_says_why_and_until_when(bed: TestBed) {
         (&json!("quiet-hours"), &json!("2026-05-14T06:00:00Z"))
     );
     let story = client.get(&format!("/api/v1/notifications/{id}/timeline")).await.expect(200);
-    let told = story["items"].as_array().unwrap().iter().any(|item| item["data"]["reason"] == "quiet-hours");
-    assert!(told, "{story}");
+    let reported =
+        story["items"].as_array().unwrap().iter().any(|item| item["data"]["reason"] == "quiet-hours");
+    assert!(reported, "{story}");
     bed.run_for(3600).await;
 }
 
-async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: TestBed) {
+async fn lists_and_figures_distinguish_what_waits_from_what_is_stuck(bed: TestBed) {
     let client = Client::new(&bed).await;
     let slow = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 1, "per": "2h" }] } });
     client.put("/api/v1/channels/memory:slow", slow).await.expect(200);
@@ -199,7 +200,7 @@ async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: TestBed) {
     bed.wait(1200);
 
     let listed = client.get("/api/v1/notifications").await.expect(200);
-    let told: Vec<(&str, &str, &str)> = listed["items"]
+    let reported: Vec<(&str, &str, &str)> = listed["items"]
         .as_array()
         .unwrap()
         .iter()
@@ -216,7 +217,7 @@ async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: TestBed) {
         held,
         ("memory:slow", "", "delivered"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     for (item, until) in [(1, "2026-05-14T07:00:00Z"), (2, "2026-05-14T07:0")] {
         let found = listed["items"][item]["nextAttemptAt"].as_str().unwrap();
         assert!(found.starts_with(until), "{found}");

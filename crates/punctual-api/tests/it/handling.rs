@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{Client, Reply},
     operations::with_ann,
-    reminders::{document, first_aid, setting, tell, unit},
+    reminders::{document, first_aid, put_source, setting, unit},
     reports::{REPORT, subscribe, weekly},
     surveys::{csi_gr, instance, published, visit},
 };
@@ -80,7 +80,7 @@ async fn a_reminder_brings_its_handling(bed: TestBed) {
         body["delivery"] = handled(json!({ "channel": "memory:default" }), &handling());
     });
     setting(&client, body).await;
-    tell(&client, "document/1", document("2026-05-20")).await;
+    put_source(&client, "document/1", document("2026-05-20")).await;
     client.advance("7d").await;
     assert_eq!(brought(&client).await, handling());
 }

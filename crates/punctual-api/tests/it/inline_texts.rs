@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
-    reminders::{first_aid, setting, tell},
+    reminders::{first_aid, put_source, setting},
     reports::{REPORT, weekly},
     surveys::{csi_gr, instance, published, visit},
 };
@@ -43,7 +43,7 @@ async fn the_texts_of_a_reminder_are_templates_and_values_stay_values(bed: TestB
     });
     setting(&client, body).await;
     let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "holder": "{{ 7*7 }} <i>" });
-    tell(&client, "document/42", json!({ "state": state })).await;
+    put_source(&client, "document/42", json!({ "state": state })).await;
     client.advance("40d").await;
     let expected = (
         "{{ 7*7 }} <i>: 7 days".to_owned(),
@@ -61,8 +61,12 @@ async fn the_texts_of_a_reminder_are_templates_and_values_stay_values(bed: TestB
     );
     assert_eq!(seen["content"]["html"], json!(expected.2));
     // A field that this source lacks: it is parked by itself and says which.
-    tell(&client, "document/43", json!({ "state": { "kind": "first-aid", "expiresOn": "2026-08-20" } }))
-        .await;
+    put_source(
+        &client,
+        "document/43",
+        json!({ "state": { "kind": "first-aid", "expiresOn": "2026-08-20" } }),
+    )
+    .await;
     client.advance("60d").await;
     let rows = bed.notifications().await;
     let parked = rows.iter().find(|row| row.reason_code.is_some()).unwrap();
@@ -203,8 +207,12 @@ async fn a_text_from_before_goes_on_as_it_is_and_does_not_stand_in_the_way(bed: 
         .unwrap();
     let place = format!("/api/v1/reminder-settings/{id}");
     client.patch(&place, json!({ "name": "First aid of all" })).await.expect(200);
-    tell(&client, "document/42", json!({ "state": { "kind": "first-aid", "expiresOn": "2026-06-20" } }))
-        .await;
+    put_source(
+        &client,
+        "document/42",
+        json!({ "state": { "kind": "first-aid", "expiresOn": "2026-06-20" } }),
+    )
+    .await;
     client.advance("40d").await;
     assert_eq!(last(&bed).0, "Expires: {{ soon");
     let delivery = json!({ "channel": "email:default", "subject": "Other: {{ soon" });

@@ -15,8 +15,8 @@ use crate::{
 };
 
 on_both! {
-    a_refused_field_is_told_exactly_the_fields_of_the_document;
-    a_refused_parameter_is_told_exactly_the_parameters_of_the_document;
+    a_refused_field_names_exactly_the_fields_of_the_document;
+    a_refused_parameter_names_exactly_the_parameters_of_the_document;
 }
 
 /// What the objects at the end of a way may have: one set for each shape that the document allows there.
@@ -66,7 +66,7 @@ fn names(detail: &str) -> BTreeSet<String> {
     known.into_iter().flat_map(|known| known.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// Whether the document has these fields there: one shape, all shapes of a place that is told by which field it has, or, where
+/// Whether the document has these fields there: one shape, all shapes of a place that is distinguished by which field it has, or, where
 /// a `type` decides, those of the type.
 fn is_described(known: &BTreeSet<String>, shapes: &BTreeSet<BTreeSet<String>>) -> bool {
     let all: BTreeSet<String> = shapes.iter().flatten().cloned().collect();
@@ -77,7 +77,7 @@ fn is_described(known: &BTreeSet<String>, shapes: &BTreeSet<BTreeSet<String>>) -
 /// Some places are refused for another fault first; so many at least are refused for the name.
 const LOOKED_AT: usize = 120;
 
-async fn a_refused_field_is_told_exactly_the_fields_of_the_document(bed: TestBed) {
+async fn a_refused_field_names_exactly_the_fields_of_the_document(bed: TestBed) {
     let client = Client::new(&bed).await;
     let places = everything_of_de(&bed, &client).await;
     let plant = site(&client, "plant-nz").await;
@@ -98,7 +98,7 @@ async fn a_refused_field_is_told_exactly_the_fields_of_the_document(bed: TestBed
                 looked_at += 1;
                 if !is_described(&known, &shapes) {
                     wrong.push(format!(
-                        "{method} {path} {way:?}: told {known:?}\n  of {shapes:?}\n  in {}",
+                        "{method} {path} {way:?}: named {known:?}\n  of {shapes:?}\n  in {}",
                         reply.text
                     ));
                 }
@@ -107,10 +107,10 @@ async fn a_refused_field_is_told_exactly_the_fields_of_the_document(bed: TestBed
     }
     assert!(wrong.is_empty(), "{} of {looked_at}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(looked_at >= LOOKED_AT, "{looked_at}");
-    bed.leaves_open("only what is told matters");
+    bed.leaves_open("only the response matters");
 }
 
-async fn a_refused_parameter_is_told_exactly_the_parameters_of_the_document(bed: TestBed) {
+async fn a_refused_parameter_names_exactly_the_parameters_of_the_document(bed: TestBed) {
     let client = Client::new(&bed).await;
     let document = serde_json::to_value(punctual_api::document()).unwrap();
     let mut looked_at = 0;

@@ -21,7 +21,7 @@ on_both! {
     t15_slow_heads_make_room_for_others;
     t15_a_slow_head_is_given_up;
     t15_an_answer_that_nobody_reads_is_given_up;
-    t15_more_than_can_be_worked_on_are_told_to_come_back;
+    t15_more_than_can_be_worked_on_are_asked_to_come_back;
     t15_an_address_does_not_take_it_all;
     t15_only_a_listed_proxy_speaks_for_a_client;
 }
@@ -189,7 +189,7 @@ async fn t15_an_answer_that_nobody_reads_is_given_up(bed: TestBed) {
     signal("its place", async { while server.ask(WORK).await != "HTTP/1.1 401 Unauthorized" {} }).await;
 }
 
-async fn t15_more_than_can_be_worked_on_are_told_to_come_back(bed: TestBed) {
+async fn t15_more_than_can_be_worked_on_are_asked_to_come_back(bed: TestBed) {
     let (client, started, may_end) = with_slow_sink(&bed).await;
     let small = Budget { connections: 8, in_flight: 1 };
     let server = Server::start(&client, |limits| limits.api = small).await;

@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
-    reminders::{first_aid, setting, tell},
+    reminders::{first_aid, put_source, setting},
     reports::{runs, weekly},
     sites::site,
     surveys::{csi_gr, ingest, visit},
 };
 
 on_both! {
-    t11_no_answer_tells_one_unit_of_another with one_reader;
+    t11_no_answer_shows_one_unit_another with one_reader;
 }
 
 fn one_reader(bed: TestBedBuilder) -> TestBedBuilder {
@@ -58,10 +58,10 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     let event = de.post("/api/v1/operations/events", event).await.expect(201);
     let task = json!({ "title": WORD, "startedAt": "2026-06-14T06:00:00Z", "creator": "de-person" });
     let task = de.post("/api/v1/operations/tasks", task).await.expect(201);
-    tell(&de, "person/de-source", json!({ "state": { "email": address(), "classId": "nz-1" } })).await;
+    put_source(&de, "person/de-source", json!({ "state": { "email": address(), "classId": "nz-1" } })).await;
     let state =
         json!({ "kind": "first-aid", "expiresOn": "2026-07-20", "note": WORD, "ownerId": "de-source" });
-    tell(&de, "document/de-source", json!({ "state": state })).await;
+    put_source(&de, "document/de-source", json!({ "state": state })).await;
     let reminder = setting(&de, first_aid(|body| body["name"] = json!(WORD))).await;
     let later = json!({ "id": "de-message", "sendAt": "2026-06-14T06:00:00Z", "list": "de-list", "subject": WORD, "body": WORD });
     de.post("/api/v1/messages", later).await.expect(201);
@@ -95,8 +95,8 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     client.put("/api/v1/channels/inbox:default", json!({ "adapter": "inbox" })).await.expect(200);
     // Keys of these names are both units'.
     let people = ["for read", "for admin", "for read author operate ingest"];
-    let told = json!({ "targets": people, "channel": "inbox:default", "subject": WORD, "body": WORD });
-    de.post("/api/v1/notifications", told).await.expect(201);
+    let leaks = json!({ "targets": people, "channel": "inbox:default", "subject": WORD, "body": WORD });
+    de.post("/api/v1/notifications", leaks).await.expect(201);
     client.advance("8d").await;
     moving.to_de(client).await;
     let run = runs(&de, &guid).await;
@@ -159,7 +159,7 @@ pub async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     ])
 }
 
-/// What was made in one unit and has moved to the other since: what is left of it in the first tells nothing of it.
+/// What was made in one unit and has moved to the other since: what is left of it in the first shows nothing of it.
 struct Moving {
     setting: String,
     report: String,
@@ -174,7 +174,7 @@ impl Moving {
         setting(client, first_aid(|body| body["triggerKey"] = json!("of-everybody"))).await;
         let setting = setting(&nz, first_aid(|body| body["triggerKey"] = json!("moving"))).await;
         let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "name": "before" });
-        tell(&nz, MOVED_SOURCE, json!({ "state": state })).await;
+        put_source(&nz, MOVED_SOURCE, json!({ "state": state })).await;
         let report = weekly(|body| {
             body["name"] = json!("before");
             body["channel"] = json!("memory:default");
@@ -188,7 +188,7 @@ impl Moving {
         let of_nz = done["items"].as_array().unwrap().iter().filter(|row| row["businessUnit"] == "nz");
         assert!(of_nz.count() >= 3, "{done}");
         let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-21", "name": WORD });
-        tell(client, MOVED_SOURCE, json!({ "businessUnit": "de", "state": state })).await;
+        put_source(client, MOVED_SOURCE, json!({ "businessUnit": "de", "state": state })).await;
         let moved = json!({ "businessUnit": "de", "name": WORD });
         client.patch(&format!("/api/v1/reminder-settings/{}", self.setting), moved.clone()).await.expect(200);
         client.patch(&format!("/api/v1/report-subscriptions/{}", self.report), moved).await.expect(200);
@@ -485,11 +485,11 @@ fn logged() -> Vec<String> {
     let text = punctual_testkit::log::text();
     assert!(text.lines().any(|line| line.contains("punctual")), "nothing was logged: {text}");
     // The sender's own line names the recipient: whoever moves from the old system reads it. Only operators see logs.
-    let is_told = |line: &&str| line.contains(WORD) && !line.contains("notifications.sender.");
-    text.lines().filter(is_told).map(|line| format!("log: {line}")).collect()
+    let is_leak = |line: &&str| line.contains(WORD) && !line.contains("notifications.sender.");
+    text.lines().filter(is_leak).map(|line| format!("log: {line}")).collect()
 }
 
-async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
+async fn t11_no_answer_shows_one_unit_another(bed: TestBed) {
     // The database's driver logs statements with their values at its lowest level, which nobody runs.
     punctual_testkit::log::widen("debug,punctual=trace");
     let client = Client::new(&bed).await;
@@ -508,14 +508,14 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     callers.push(("site", plant));
     // Sources of its own that point at the other unit's.
     let state = json!({ "kind": "first-aid", "expiresOn": "2026-07-20", "ownerId": "de-source" });
-    tell(&all, "document/nz-1", json!({ "state": state })).await;
-    tell(&all, "class/nz-1", json!({ "state": {} })).await;
+    put_source(&all, "document/nz-1", json!({ "state": state })).await;
+    put_source(&all, "class/nz-1", json!({ "state": {} })).await;
 
     let operations = operations();
     let theirs = client.new_key(&["admin"], Some(&["de"])).await;
     let before = everything_seen(&theirs, &client, &operations, &places).await;
     let mut used = BTreeSet::new();
-    let (mut told, mut accepted) = (Vec::new(), BTreeSet::new());
+    let (mut leaks, mut accepted) = (Vec::new(), BTreeSet::new());
     // Routes that are for callers without a limit refuse all of these (`units.rs` has them one by one).
     let limited = |one: &&Operation| !matches!(&*one.reach, "public" | "installation");
     for operation in operations.iter().filter(limited) {
@@ -541,7 +541,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
                     let reply = sent(caller, operation, &path, body.as_ref()).await;
                     assert!(reply.status < 500, "{what} with {kind}: {}", reply.text);
                     if reply.text.contains(WORD) {
-                        told.push(format!("{what} with {kind}: {}", reply.text));
+                        leaks.push(format!("{what} with {kind}: {}", reply.text));
                     }
                     if *kind == "all" && reply.status < 300 {
                         accepted.insert(what.clone());
@@ -554,7 +554,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
                         };
                         if !same {
                             let (one, other) = (comparable(&reply, &places), comparable(&other, &places));
-                            told.push(format!(
+                            leaks.push(format!(
                                 "{what} by {body:?} with {kind} differs: {one:?} and {other:?}"
                             ));
                         }
@@ -563,7 +563,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
                         let other = sent(caller, operation, &nobody, body.as_ref()).await;
                         let (one, other) = (comparable(&reply, &places), comparable(&other, &places));
                         if one != other {
-                            told.push(format!("{what} with {kind} differs: {one:?} and {other:?}"));
+                            leaks.push(format!("{what} with {kind} differs: {one:?} and {other:?}"));
                         }
                     }
                 }
@@ -575,7 +575,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     }
     let unused: Vec<&String> = bodies.keys().filter(|what| !used.contains(*what)).collect();
     assert!(unused.is_empty(), "these bodies are of no operation: {unused:?}");
-    told.extend(console::told(&bed, &client, &all, &places).await);
+    leaks.extend(console::leaks(&bed, &client, &all, &places).await);
     // Nothing of the other unit has changed, and nothing of the installation.
     for (what, (one, other)) in everything_seen(&theirs, &client, &operations, &places)
         .await
@@ -583,7 +583,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
         .map(|(what, after)| (what, (&before[what], after)))
     {
         if one != other {
-            told.push(format!("{what} has changed:\n  {one}\n  {other}"));
+            leaks.push(format!("{what} has changed:\n  {one}\n  {other}"));
         }
     }
     // What was made of those references comes to nothing either.
@@ -595,15 +595,15 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
             let path = format!("{}?{query}", filled(&operation.path, &places, false));
             let reply = all.get(path.trim_end_matches('?')).await;
             if reply.text.contains(WORD) {
-                told.push(format!("{what} at the end: {}", reply.text));
+                leaks.push(format!("{what} at the end: {}", reply.text));
             }
         }
     }
     let figures = client.get("/metrics").await;
     if figures.text.contains(WORD) {
-        told.push(format!("metrics: {}", figures.text));
+        leaks.push(format!("metrics: {}", figures.text));
     }
-    told.extend(logged());
+    leaks.extend(logged());
     // What the other unit sends itself may hold it, and so may events for the installation's subscribers.
     for sent in
         bed.sent().into_iter().skip(sent_before).filter(|sent| !sent.channel.as_str().starts_with("event."))
@@ -614,8 +614,8 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
         }
         let row = client.get(&format!("/api/v1/notifications/{}", sent.notification)).await.expect(200);
         if row["businessUnit"] != "de" {
-            told.push(format!("sent: {text}"));
+            leaks.push(format!("sent: {text}"));
         }
     }
-    assert!(told.is_empty(), "{} answers tell of another unit:\n{}", told.len(), told.join("\n"));
+    assert!(leaks.is_empty(), "{} answers tell of another unit:\n{}", leaks.len(), leaks.join("\n"));
 }

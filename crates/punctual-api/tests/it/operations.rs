@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Reply};
 
 on_both! {
-    an_event_is_made_told_changed_and_deleted;
+    an_event_is_made_sent_changed_and_deleted;
     a_task_has_its_own_words;
     each_fault_names_its_field;
     a_patch_takes_away_with_null_and_leaves_what_it_does_not_name;
@@ -34,7 +34,7 @@ async fn rules(client: &Client, subject: &Value) -> Vec<Value> {
     client.get(&path).await.expect(200)["items"].as_array().unwrap().clone()
 }
 
-async fn an_event_is_made_told_changed_and_deleted(bed: TestBed) {
+async fn an_event_is_made_sent_changed_and_deleted(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "endDate": "2026-05-14T06:15:00Z",
         "isAllDay": false, "creator": "ann", "participants": ["ben"] });
@@ -58,13 +58,13 @@ async fn an_event_is_made_told_changed_and_deleted(bed: TestBed) {
     assert_eq!(work["key"], format!("operations:{}:20260514T060000Z", start["id"].as_str().unwrap()));
 
     client.advance("1h").await;
-    let mut told: Vec<(String, String)> =
+    let mut reported: Vec<(String, String)> =
         bed.sent().iter().map(|sent| (sent.address.clone(), sent.body.clone())).collect();
-    told.sort();
+    reported.sort();
     let says = |when: &str| format!("Stand-up starts Thu 14 May 2026, {when}.\n");
     let expected =
         [("ann@example.org", says("08:00 (Europe/Berlin)")), ("ben@example.org", says("06:00 (UTC)"))];
-    assert_eq!(told, expected.map(|(who, what)| (who.to_owned(), what)));
+    assert_eq!(reported, expected.map(|(who, what)| (who.to_owned(), what)));
     let sent = rules(&client, &made).await;
     assert_eq!(
         (&sent[0]["lastSentAt"], &sent[0]["nextRunAt"]),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
@@ -51,7 +51,7 @@ async fn planned(bed: &TestBed) -> Client {
 async fn another_offset_replaces_rows_and_keeps_what_was_sent(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     client.advance("10d").await;
     assert_eq!(bed.sent().len(), 1);
     let date = json!({ "field": "/expiresOn", "offsetsDays": [30, 14, 1, -3], "sendTime": "09:00" });
@@ -78,7 +78,7 @@ async fn another_offset_replaces_rows_and_keeps_what_was_sent(bed: TestBed) {
 async fn another_send_time_moves_the_same_rows(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     let key = format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:7");
     let before = bed.work(&key).await;
     let date = json!({ "field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "18:30" });
@@ -96,7 +96,7 @@ async fn another_send_time_moves_the_same_rows(bed: TestBed) {
 async fn another_template_leaves_every_row_as_it_is(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|body| body["delivery"]["subject"] = json!("old"))).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     let keys: Vec<String> = rows(&client, "").await.into_iter().map(|(key, ..)| key).collect();
     let mut before = Vec::new();
     for key in &keys {
@@ -122,7 +122,7 @@ async fn a_setting_switched_off_takes_back_what_it_planned(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     let stays = setting(&client, first_aid(|body| body["triggerKey"] = json!("stays"))).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     client.advance("10d").await;
     let plan = change(&client, &bed, &id, json!({ "active": false })).await;
     assert_eq!((&plan["deactivate"], &plan["create"]), (&json!(2), &json!(0)));
@@ -140,8 +140,8 @@ async fn a_setting_switched_off_takes_back_what_it_planned(bed: TestBed) {
 
 async fn a_setting_made_later_finds_the_sources_that_are_there(bed: TestBed) {
     let client = planned(&bed).await;
-    tell(&client, "document/1", document("2026-06-20")).await;
-    tell(&client, "document/2", document("2026-05-19")).await;
+    put_source(&client, "document/1", document("2026-06-20")).await;
+    put_source(&client, "document/2", document("2026-05-19")).await;
     let plan = client.post("/api/v1/reminder-settings/plan", first_aid(|_| {})).await.expect(200);
     assert_eq!(plan["create"], 4);
     setting(&client, first_aid(|_| {})).await;
@@ -153,9 +153,13 @@ async fn a_setting_made_later_finds_the_sources_that_are_there(bed: TestBed) {
 async fn a_business_unit_that_changes_its_zone_takes_its_rows_along(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
-    tell(&client, "document/43", json!({ "state": { "kind": "first-aid", "expiresOn": "2026-06-20" } }))
-        .await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
+    put_source(
+        &client,
+        "document/43",
+        json!({ "state": { "kind": "first-aid", "expiresOn": "2026-06-20" } }),
+    )
+    .await;
     unit(&client, "nz", "Europe/Berlin").await;
     let key = |source: i64| format!("reminder:{id}:document:{source}:first-aid-expiry:2026-06-20:7");
     let row = bed.work(&key(42)).await;
@@ -212,7 +216,7 @@ async fn an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned(bed:
         body["recurring"] = monthly("09:00");
     });
     let id = setting(&client, body).await;
-    tell(&client, "document/42", document("2026-05-20")).await;
+    put_source(&client, "document/42", document("2026-05-20")).await;
     bed.run_to("2026-06-20T00:00:00Z").await;
     assert_eq!(bed.sent().len(), 1, "at nine of the twentieth of June there");
     client
@@ -258,7 +262,7 @@ async fn a_change_over_many_sources_is_applied_in_batches(bed: TestBed) {
 async fn r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     client.advance("10d").await;
     let key = |offset: i64| format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:{offset}");
     let (sent, before) = (bed.work(&key(30)).await, bed.work(&key(7)).await);

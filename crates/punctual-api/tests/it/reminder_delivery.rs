@@ -10,14 +10,14 @@ use serde_json::json;
 
 use crate::{
     client::Client,
-    reminders::{document, first_aid, rows, sent_at, setting, tell, unit},
+    reminders::{document, first_aid, put_source, rows, sent_at, setting, unit},
 };
 
 on_both! {
     what_is_no_longer_so_at_its_moment_is_an_outcome;
     recipients_are_found_when_it_is_due;
     quiet_hours_move_a_reminder_and_do_not_make_it_late;
-    a_template_sees_the_source_and_the_occasion;
+    a_template_sees_the_source_and_the_due_date;
 }
 
 /// The workflow got no event: the tables themselves were changed, as a missed event would leave them.
@@ -25,8 +25,8 @@ async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/1", document("2026-06-01")).await;
-    tell(&client, "document/2", document("2026-06-10")).await;
+    put_source(&client, "document/1", document("2026-06-01")).await;
+    put_source(&client, "document/2", document("2026-06-10")).await;
     let mut tx = bed.begin().await;
     let silently = SourceChange {
         source_type: "document".into(),
@@ -82,16 +82,16 @@ async fn recipients_are_found_when_it_is_due(bed: TestBed) {
     }
     let mut document = document("2026-05-20");
     document["state"]["ownerId"] = json!(7);
-    tell(&client, "document/1", document.clone()).await;
+    put_source(&client, "document/1", document.clone()).await;
     document["state"]["ownerId"] = json!("nobody");
     document["state"]["email"] = json!("");
-    tell(&client, "document/2", document).await;
+    put_source(&client, "document/2", document).await;
     // All of it is defined after the rows were planned.
     client
         .put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["ops@b.example"] }))
         .await
         .expect(200);
-    tell(&client, "person/7", json!({ "state": { "email": "owner@b.example" } })).await;
+    put_source(&client, "person/7", json!({ "state": { "email": "owner@b.example" } })).await;
     client.advance("10d").await;
     let mut sent = bed.sent_to();
     sent.sort();
@@ -112,7 +112,7 @@ async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: TestBed) {
         }),
     )
     .await;
-    tell(&client, "document/42", document("2026-05-20")).await;
+    put_source(&client, "document/42", document("2026-05-20")).await;
     let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-05-30").await.expect(200);
     assert_eq!(ahead["days"][0]["localDate"], "2026-05-20", "{ahead}");
     assert_eq!(ahead["days"][0]["items"][0]["reason"], "quiet-hours");
@@ -125,7 +125,7 @@ async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: TestBed) {
     );
 }
 
-async fn a_template_sees_the_source_and_the_occasion(bed: TestBed) {
+async fn a_template_sees_the_source_and_the_due_date(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let body = "{{ state.kind }} of {{ source.id }} ends {{ reminder.targetDate }}, in {{ reminder.offsetDays }} day; {{ email }}; {{ setting.name }}";
@@ -140,7 +140,7 @@ async fn a_template_sees_the_source_and_the_occasion(bed: TestBed) {
         }),
     )
     .await;
-    tell(&client, "document/42", document("2026-05-20")).await;
+    put_source(&client, "document/42", document("2026-05-20")).await;
     client.advance("10d").await;
     let sent = bed.sent();
     assert_eq!(sent[0].subject, "first-aid");

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{document, first_aid, rows, sent_at, setting, tell, unit},
+    reminders::{document, first_aid, put_source, rows, sent_at, setting, unit},
 };
 
 on_both! {
@@ -78,17 +78,21 @@ async fn s0_81_no_input_of_a_reminder_reaches_into_another_unit(bed: TestBed) {
             .await
             .expect(200);
         let person = json!({ "businessUnit": unit, "state": { "email": format!("person-of-{unit}") } });
-        tell(&client, &format!("person/{unit}"), person).await;
+        put_source(&client, &format!("person/{unit}"), person).await;
         for n in 0..3 {
             let state = json!({ "parent": "1", "amount": 2 });
-            tell(&client, &format!("child/{unit}-{n}"), json!({ "businessUnit": unit, "state": state }))
-                .await;
+            put_source(
+                &client,
+                &format!("child/{unit}-{n}"),
+                json!({ "businessUnit": unit, "state": state }),
+            )
+            .await;
         }
     };
     has("de").await;
     for source in ["lookup", "list", "count", "sum"] {
         let state = json!({ "expiresOn": "2026-05-20", "owner": "de" });
-        tell(&client, &format!("{source}/1"), json!({ "businessUnit": "nz", "state": state })).await;
+        put_source(&client, &format!("{source}/1"), json!({ "businessUnit": "nz", "state": state })).await;
     }
     client.advance("10d").await;
     assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
@@ -102,7 +106,7 @@ async fn s0_81_no_input_of_a_reminder_reaches_into_another_unit(bed: TestBed) {
     setting(&client, of_nz("list", &own_list)).await;
     for source in ["lookup", "list"] {
         let state = json!({ "expiresOn": "2026-06-20", "owner": "nz" });
-        tell(&client, &format!("{source}/2"), json!({ "businessUnit": "nz", "state": state })).await;
+        put_source(&client, &format!("{source}/2"), json!({ "businessUnit": "nz", "state": state })).await;
     }
     client.advance("40d").await;
     let mut reached = bed.sent_to();
@@ -128,23 +132,23 @@ async fn s0_83_a_hold_outlives_its_source_and_only_a_person_releases_it(bed: Tes
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     let key = format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:7");
     let row = held(&bed, &key).await;
-    tell(&client, "document/42", inactive(document("2026-06-20"))).await;
+    put_source(&client, "document/42", inactive(document("2026-06-20"))).await;
     let ended = bed.work(&key).await;
     assert_eq!((ended.status.as_str(), ended.on_hold), ("deactivated", true));
     let waiting = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(waiting["items"], json!([]), "a row that has ended waits for nobody");
     // The setting off and on, and the source deleted and back: still the same hold, with its reason.
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     let path = format!("/api/v1/reminder-settings/{id}");
     for active in [false, true] {
         client.patch(&path, json!({ "active": active })).await.expect(200);
         bed.tick().await;
     }
     client.delete("/api/v1/sources/document/42").await.expect(204);
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     let back = bed.work(&key).await;
     assert_eq!(
         (back.status.as_str(), back.on_hold, back.reason_code.as_deref()),
@@ -173,7 +177,7 @@ async fn s0_82_a_cancel_ends_one_occurrence_and_never_the_chain(bed: TestBed) {
     unit(&client, "nz", "UTC").await;
     let id = setting(&client, first_aid(monthly)).await;
     let person = json!({ "businessUnit": "nz", "state": { "hiredOn": "2026-01-20" } });
-    tell(&client, "person/7", person.clone()).await;
+    put_source(&client, "person/7", person.clone()).await;
     let key = |date: &str| format!("reminder:{id}:person:7:months:recurring:{date}");
     for date in ["2026-05-20", "2026-06-20"] {
         let row = bed.work(&key(date)).await;
@@ -181,8 +185,8 @@ async fn s0_82_a_cancel_ends_one_occurrence_and_never_the_chain(bed: TestBed) {
         bed.tick().await;
         assert_eq!(bed.work(&key(date)).await.status.as_str(), "cancelled");
     }
-    // What is told about the source meanwhile neither revives them nor takes the next one back.
-    tell(&client, "person/7", person).await;
+    // What is put about the source meanwhile neither revives them nor takes the next one back.
+    put_source(&client, "person/7", person).await;
     let found: Vec<(String, String)> =
         rows(&client, "").await.into_iter().map(|(key, status, _)| (key, status)).collect();
     let expected = [("2026-05-20", "cancelled"), ("2026-06-20", "cancelled"), ("2026-07-20", "pending")];
@@ -203,10 +207,10 @@ async fn a_chain_goes_on_beside_an_occurrence_that_is_held(bed: TestBed) {
     unit(&client, "nz", "UTC").await;
     let id = setting(&client, first_aid(monthly)).await;
     let person = json!({ "businessUnit": "nz", "state": { "hiredOn": "2026-01-20" } });
-    tell(&client, "person/7", person.clone()).await;
+    put_source(&client, "person/7", person.clone()).await;
     let key = |date: &str| format!("reminder:{id}:person:7:months:recurring:{date}");
     held(&bed, &key("2026-05-20")).await;
-    tell(&client, "person/7", person).await;
+    put_source(&client, "person/7", person).await;
     client.advance("40d").await;
     assert_eq!(sent_at(&bed), ["2026-06-20T09:00:00Z"]);
     assert_eq!(bed.work(&key("2026-05-20")).await.status.as_str(), "pending");
@@ -227,9 +231,9 @@ async fn s0_64_once_per_day_met_at_night_in_quiet_hours_is_sent_in_the_morning(b
     .await;
     let class = |booked: i64| json!({ "businessUnit": "nz", "state": { "booked": booked } });
     bed.run_to("2026-05-14T23:50:00Z").await;
-    tell(&client, "class/1", class(9)).await;
+    put_source(&client, "class/1", class(9)).await;
     bed.run_to("2026-05-15T00:10:00Z").await;
-    tell(&client, "class/1", class(10)).await;
+    put_source(&client, "class/1", class(10)).await;
     bed.run_to("2026-05-15T07:00:00Z").await;
     bed.tick().await;
     let key = |day: &str| {
@@ -252,16 +256,16 @@ async fn s0_67_a_send_time_moved_before_now_on_the_day_sends_at_once(bed: TestBe
         }),
     )
     .await;
-    tell(&client, "document/42", document("2026-05-27")).await;
+    put_source(&client, "document/42", document("2026-05-27")).await;
     bed.run_to("2026-05-20T11:00:00Z").await;
     let date = json!({ "field": "/expiresOn", "offsetsDays": [7], "sendTime": "08:00" });
     client.patch(&format!("/api/v1/reminder-settings/{id}"), json!({ "date": date })).await.expect(200);
-    // Told again before it is sent: the row stays.
-    tell(&client, "document/42", document("2026-05-27")).await;
+    // Put again before it is sent: the row stays.
+    put_source(&client, "document/42", document("2026-05-27")).await;
     bed.tick().await;
     assert_eq!(sent_at(&bed), ["2026-05-20T11:00:00Z"]);
     // What a stopped server missed is late, however its hour is changed afterwards.
-    tell(&client, "document/43", document("2026-06-27")).await;
+    put_source(&client, "document/43", document("2026-06-27")).await;
     bed.wait(40 * 86_400);
     let date = json!({ "field": "/expiresOn", "offsetsDays": [7], "sendTime": "07:00" });
     client.patch(&format!("/api/v1/reminder-settings/{id}"), json!({ "date": date })).await.expect(200);
@@ -283,7 +287,7 @@ async fn s0_26_a_date_given_as_an_instant_keeps_its_key_in_another_zone(bed: Tes
     let text = json!({ "subject": "x", "body": "ends {{ reminder.targetDate }}" });
     let text = json!({ "defaultLocale": "en", "variants": { "en": text } });
     client.put("/api/v1/templates/ends", text).await.expect(200);
-    tell(&client, "document/42", document("2026-06-19T22:00:00Z")).await;
+    put_source(&client, "document/42", document("2026-06-19T22:00:00Z")).await;
     // In Auckland that is 20 June.
     bed.run_to("2026-06-12T21:00:00Z").await;
     bed.tick().await;
@@ -310,12 +314,12 @@ async fn a_row_under_the_key_of_an_earlier_version_is_neither_doubled_nor_lost(b
     row.business_unit = Some("nz".into());
     row.local = Some(("2026-06-13".into(), "Pacific/Auckland".into()));
     row.input_hash = input_hash(&row.key, Some("nz"));
-    tell(&client, "document/42", json!({ "businessUnit": "nz", "state": {} })).await;
+    put_source(&client, "document/42", json!({ "businessUnit": "nz", "state": {} })).await;
     bed.ensure_one(row).await;
-    assert_eq!(tell(&client, "document/42", document("2026-06-19T22:00:00Z")).await["unchanged"], 1);
+    assert_eq!(put_source(&client, "document/42", document("2026-06-19T22:00:00Z")).await["unchanged"], 1);
     client.advance("30d").await;
     assert_eq!(sent_at(&bed), ["2026-06-12T21:00:00Z"]);
-    assert_eq!(tell(&client, "document/42", document("2026-06-19T22:00:00Z")).await["unchanged"], 1);
+    assert_eq!(put_source(&client, "document/42", document("2026-06-19T22:00:00Z")).await["unchanged"], 1);
     client.advance("30d").await;
     assert_eq!(bed.sent().len(), 1);
 }
@@ -333,7 +337,7 @@ fn stock(op: &str) -> Value {
 }
 
 async fn shelf(client: &Client, stock: i64) {
-    tell(client, "shelf/1", json!({ "state": { "stock": stock } })).await;
+    put_source(client, "shelf/1", json!({ "state": { "stock": stock } })).await;
     client.advance("1m").await;
 }
 
@@ -426,7 +430,7 @@ async fn s0_31_a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
     let failed = rows(&client, "&status=failed").await;
     assert_eq!(failed.len(), 3, "{failed:?}");
     assert!(failed.iter().all(|(.., reason)| reason == "key-too-long"), "{failed:?}");
-    // Told again there is no second row; gone with its source.
+    // Put again there is no second row; gone with its source.
     client.put(&path, source).await.expect(200);
     assert_eq!(rows(&client, "").await.len(), 3);
     client.delete(&path).await.expect(204);

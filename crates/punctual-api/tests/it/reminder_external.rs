@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
     what_changed_there_is_planned_here_and_the_watermark_moves_with_it;
     a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing;
     s0_75_a_look_without_one_of_its_bounds_does_not_start_and_none_goes_beyond_its_window;
-    something_newer_that_was_told_stays_and_other_units_are_left_out;
+    a_newer_state_stays_and_other_units_are_left_out;
     a_watermark_may_be_a_moment;
     a_watermark_may_be_a_text;
 }
@@ -97,7 +97,7 @@ async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed:
     let (bed, client, other, there) = two(bed, |_| {}).await;
     setting(&client, first_aid(|_| {})).await;
     for n in 0..7 {
-        tell(&other, &format!("document/{n}"), document("2026-07-20")).await;
+        put_source(&other, &format!("document/{n}"), document("2026-07-20")).await;
         there.wait(1);
     }
     let dry = look(&client, true).await;
@@ -112,7 +112,7 @@ async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed:
         (&json!("nz"), &json!("2026-07-20"))
     );
     // Only what changed since is read again; what is gone there is gone here.
-    tell(&other, "document/1", document("2026-08-20")).await;
+    put_source(&other, "document/1", document("2026-08-20")).await;
     there.wait(1);
     other.delete("/api/v1/sources/document/2").await.expect(204);
     assert_eq!(look(&client, true).await["sources"], 2);
@@ -121,7 +121,7 @@ async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed:
     assert_eq!(state(&client).await["sources"], 2);
     assert_eq!(rows(&client, "&status=pending").await.len(), 18);
     assert_eq!(look(&client, true).await["sources"], 0);
-    there.leaves_open("nothing is looked at there");
+    there.leaves_open("nothing is checked there");
     bed.leaves_open("what is planned, and the next look");
 }
 
@@ -138,16 +138,16 @@ async fn look_along(bed: TestBed, changed_at: &str, begins: Mark) {
     .await;
     setting(&client, first_aid(|_| {})).await;
     for n in 0..8 {
-        tell(&other, &format!("document/{n}"), document("2026-07-20")).await;
+        put_source(&other, &format!("document/{n}"), document("2026-07-20")).await;
         there.wait(n % 2);
     }
     look(&client, false).await;
     client.advance("1m").await;
     assert_eq!(rows(&client, "&status=pending").await.len(), 24);
     assert_eq!(look(&client, true).await["sources"], 0, "everything was read");
-    tell(&other, "document/5", document("2026-08-20")).await;
+    put_source(&other, "document/5", document("2026-08-20")).await;
     assert_eq!(look(&client, true).await["sources"], 1);
-    there.leaves_open("nothing is looked at there");
+    there.leaves_open("nothing is checked there");
     bed.leaves_open("what is planned, and the next look");
 }
 
@@ -176,7 +176,7 @@ async fn a_watermark_may_be_a_text(bed: TestBed) {
 async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: TestBed) {
     let (bed, client, other, _there) = two(bed, |_| {}).await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&other, "document/1", document("2026-07-20")).await;
+    put_source(&other, "document/1", document("2026-07-20")).await;
     bed.faults.fail("reconciliations.put", true, 1);
     look(&client, false).await;
     bed.tick().await;
@@ -193,8 +193,8 @@ async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: TestBe
 async fn s0_75_a_look_without_one_of_its_bounds_does_not_start_and_none_goes_beyond_its_window(bed: TestBed) {
     let (bed, client, other, _there) = two(bed, |external| external.window_days = Some(90)).await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&other, "document/1", document("2026-07-20")).await;
-    tell(&other, "document/2", document("2027-07-20")).await;
+    put_source(&other, "document/1", document("2026-07-20")).await;
+    put_source(&other, "document/2", document("2027-07-20")).await;
     assert_eq!(look(&client, true).await["sources"], 1, "the other is due beyond the window");
     assert_eq!(state(&client).await["windowDays"], 90);
     let (bed_without, ..) = two(TestBed::on(bed.database()).await, |_| {}).await;
@@ -232,17 +232,17 @@ async fn s0_75_a_look_without_one_of_its_bounds_does_not_start_and_none_goes_bey
     bed_without.leaves_open("the next looks");
 }
 
-async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: TestBed) {
+async fn a_newer_state_stays_and_other_units_are_left_out(bed: TestBed) {
     let (bed, client, other, _there) =
         two(bed, |external| external.business_units = Some(vec!["nz".into()])).await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&other, "document/1", document("2026-07-20")).await;
+    put_source(&other, "document/1", document("2026-07-20")).await;
     let mut foreign = document("2026-07-20");
     foreign["businessUnit"] = json!("de");
-    tell(&other, "document/2", foreign).await;
-    let mut told = document("2026-09-20");
-    told["occurredAt"] = json!("2026-05-15T00:00:00Z");
-    client.put("/api/v1/sources/document/1", told).await.expect(200);
+    put_source(&other, "document/2", foreign).await;
+    let mut reported = document("2026-09-20");
+    reported["occurredAt"] = json!("2026-05-15T00:00:00Z");
+    client.put("/api/v1/sources/document/1", reported).await.expect(200);
     look(&client, false).await;
     client.advance("1m").await;
     let source = client.get("/api/v1/sources/document/1").await.expect(200);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, sent_at, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, sent_at, setting, unit},
 };
 
 on_both! {
@@ -37,10 +37,10 @@ fn key(setting: &str, offset: i64) -> String {
 async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("nz")).await;
+    put_source(&client, "document/42", document("nz")).await;
     client.advance("40d").await;
     assert_eq!(sent_at(&bed), ["2026-06-19T21:00:00Z"]);
-    let work = tell(&client, "document/42", document("de")).await;
+    let work = put_source(&client, "document/42", document("de")).await;
     assert_eq!(work, json!({ "created": 0, "updated": 2, "deactivated": 0, "unchanged": 1 }));
     let (sent, planned) = (bed.work(&key(&id, 30)).await, bed.work(&key(&id, 7)).await);
     assert_eq!((sent.status.as_str(), sent.business_unit.as_deref()), ("completed", Some("nz")));
@@ -53,8 +53,8 @@ async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: TestBed) {
     client.advance("40d").await;
     let mornings = ["2026-06-19T21:00:00Z", "2026-07-13T07:00:00Z", "2026-07-19T07:00:00Z"];
     assert_eq!(sent_at(&bed), mornings, "each once, and on German mornings from now on");
-    // Told again, or taken back to where it came from: nothing is sent again.
-    tell(&client, "document/42", document("nz")).await;
+    // Put again, or taken back to where it came from: nothing is sent again.
+    put_source(&client, "document/42", document("nz")).await;
     client.advance("40d").await;
     assert_eq!(bed.sent().len(), 3);
 }
@@ -62,15 +62,15 @@ async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: TestBed) {
 async fn a_setting_of_the_old_unit_lets_go_and_comes_back(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["businessUnit"] = json!("nz"))).await;
-    tell(&client, "document/42", document("nz")).await;
-    assert_eq!(tell(&client, "document/42", document("de")).await["deactivated"], 3);
+    put_source(&client, "document/42", document("nz")).await;
+    assert_eq!(put_source(&client, "document/42", document("de")).await["deactivated"], 3);
     let row = bed.work(&key(&id, 7)).await;
     assert_eq!(
         (row.status.as_str(), row.reason_code.as_deref(), row.business_unit.as_deref()),
         ("deactivated", Some("other-business-unit"), Some("nz"))
     );
-    assert_eq!(tell(&client, "document/42", document("nz")).await["updated"], 3);
-    tell(&client, "document/42", document("de")).await;
+    assert_eq!(put_source(&client, "document/42", document("nz")).await["updated"], 3);
+    put_source(&client, "document/42", document("de")).await;
     client.advance("100d").await;
     assert!(bed.sent().is_empty());
 }
@@ -78,12 +78,12 @@ async fn a_setting_of_the_old_unit_lets_go_and_comes_back(bed: TestBed) {
 async fn a_row_that_was_held_meanwhile_goes_along_when_it_is_released(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
-    tell(&client, "document/42", document("nz")).await;
+    put_source(&client, "document/42", document("nz")).await;
     let row = bed.work(&key(&id, 7)).await;
     let mut tx = bed.begin().await;
     work::put_on_hold_as_conflict(&mut tx.conn(), bed.now(), vec![row.id]).await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(tell(&client, "document/42", document("de")).await["unchanged"], 1);
+    assert_eq!(put_source(&client, "document/42", document("de")).await["unchanged"], 1);
     client.advance("59d").await;
     client.post(&format!("/api/v1/work/{}/release", row.id), json!({})).await.expect(200);
     client.advance("3d").await;
@@ -95,7 +95,7 @@ async fn a_row_that_was_held_meanwhile_goes_along_when_it_is_released(bed: TestB
 async fn a_row_that_was_being_worked_on_goes_along_and_is_not_sent_twice(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
-    tell(&client, "document/42", document("nz")).await;
+    put_source(&client, "document/42", document("nz")).await;
     bed.run_to("2026-07-12T20:59:00Z").await;
     // A worker that claimed the row and is never heard of again.
     bed.clock.set("2026-07-12T21:00:00Z".parse().unwrap());
@@ -103,7 +103,7 @@ async fn a_row_that_was_being_worked_on_goes_along_and_is_not_sent_twice(bed: Te
     let claimed = work::claim(&mut tx, "reminder", bed.now(), bed.after(60), 10).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(claimed.len(), 1);
-    assert_eq!(tell(&client, "document/42", document("de")).await["unchanged"], 1);
+    assert_eq!(put_source(&client, "document/42", document("de")).await["unchanged"], 1);
     // Its claim runs out, and whoever takes it next sees that the source has moved.
     client.advance("2m").await;
     assert!(bed.sent().is_empty());
@@ -118,9 +118,9 @@ async fn what_was_made_from_something_else_stays_a_conflict(bed: TestBed) {
     let mut other = new_work_with("reminder", &key(&id, 7), bed.after(60), &json!({ "by": "hand" }));
     other.source = Some(("document".into(), "42".into()));
     bed.ensure_one(other).await;
-    tell(&client, "document/42", document("nz")).await;
-    // Told a second time, for at its first event a source has no rows that it could know of.
-    tell(&client, "document/42", document("nz")).await;
+    put_source(&client, "document/42", document("nz")).await;
+    // Put a second time, for at its first event a source has no rows that it could know of.
+    put_source(&client, "document/42", document("nz")).await;
     let row = bed.work(&key(&id, 7)).await;
     assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("input-conflict")));
 }
@@ -135,14 +135,14 @@ async fn t11_what_has_moved_is_neither_repeated_nor_named_in_the_old_unit(bed: T
         body["state"]["name"] = json!(name);
         body
     };
-    tell(&client, place, called("nz", "before")).await;
+    put_source(&client, place, called("nz", "before")).await;
     client.advance("40d").await;
     assert_eq!(bed.sent().len(), 1);
     let nz = client.new_key(&["read", "operate"], Some(&["nz"])).await;
     let done =
         async |key: &Client| key.get("/api/v1/work?status=completed").await.expect(200)["items"][0].clone();
     assert_eq!(done(&nz).await["title"], "First aid, document before: 30 days before 20 Jul");
-    tell(&client, place, called("de", "salary-90000")).await;
+    put_source(&client, place, called("de", "salary-90000")).await;
     let row = done(&nz).await;
     assert_eq!(
         row["title"],

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{document, first_aid, setting, tell, unit},
+    reminders::{document, first_aid, put_source, setting, unit},
     report_ownership::at_stage,
     reports::{subscribe, weekly},
     surveys::{csi_gr, instance, published, visit},
@@ -18,7 +18,7 @@ on_both! {
     the_forecast_counts_what_lies_ahead;
     the_same_day_has_the_same_entries_whatever_is_asked_for;
     every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for;
-    why_tells_the_whole_story;
+    why_shows_the_whole_timeline;
     what_is_planned_is_counted_by_what_asked_for_it;
     what_sends_nothing_is_no_message_of_the_forecast;
 }
@@ -28,11 +28,11 @@ async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
     unit(&client, "nz", "Pacific/Auckland").await;
     unit(&client, "de", "Europe/Berlin").await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/1", document("2026-06-20")).await;
-    tell(&client, "document/2", document("2026-06-20")).await;
+    put_source(&client, "document/1", document("2026-06-20")).await;
+    put_source(&client, "document/2", document("2026-06-20")).await;
     let mut german = document("2026-06-20");
     german["businessUnit"] = json!("de");
-    tell(&client, "document/3", german).await;
+    put_source(&client, "document/3", german).await;
     let message = json!({ "id": "m", "sendAt": "2026-06-13T12:00:00Z", "targets": ["x"], "channel": "memory:default",
         "subject": "S", "body": "B" });
     client.post("/api/v1/messages", message).await.expect(201);
@@ -89,7 +89,7 @@ async fn the_same_day_has_the_same_entries_whatever_is_asked_for(bed: TestBed) {
     .await;
     let mut source = document("2027-06-14");
     source["state"]["issuedOn"] = json!("2020-06-14");
-    tell(&client, "document/1", source).await;
+    put_source(&client, "document/1", source).await;
     let day = async |query: &str| {
         let found = client.get(&format!("/api/v1/forecast?{query}")).await.expect(200);
         let days = found["days"].as_array().unwrap();
@@ -129,7 +129,7 @@ async fn every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for(bed:
     {
         let mut source = document(expires);
         source["businessUnit"] = json!(unit);
-        tell(&client, &format!("document/{id}"), source).await;
+        put_source(&client, &format!("document/{id}"), source).await;
     }
     for (id, at) in
         [("a", "2026-06-13T00:00:00Z"), ("b", "2026-06-13T23:59:59Z"), ("c", "2026-06-30T12:00:00Z")]
@@ -189,7 +189,7 @@ async fn every_workflow_has_the_same_entries_on_a_day_whatever_is_asked_for(bed:
     bed.leaves_open("what lies ahead");
 }
 
-async fn why_tells_the_whole_story(bed: TestBed) {
+async fn why_shows_the_whole_timeline(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -202,12 +202,12 @@ async fn why_tells_the_whole_story(bed: TestBed) {
         }),
     )
     .await;
-    tell(&client, "document/42", document("2026-06-20")).await;
+    put_source(&client, "document/42", document("2026-06-20")).await;
     client.advance("30d").await;
     let why = async |date: &str| {
-        let told =
+        let reported =
             client.get(&format!("/api/v1/why?sourceType=document&sourceId=42&date={date}")).await.expect(200);
-        let steps = told["decisions"].as_array().unwrap().clone();
+        let steps = reported["decisions"].as_array().unwrap().clone();
         steps
             .iter()
             .map(|step| {
@@ -223,9 +223,13 @@ async fn why_tells_the_whole_story(bed: TestBed) {
     );
     let other = why("2026-06-14").await;
     assert_eq!(other, ["First aid otherDay -", "Police vetting notWanted filter-false"]);
-    let told = client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-14").await.expect(200);
-    assert_eq!(told["decisions"][0]["values"]["planned"], json!(["2026-05-21", "2026-06-13", "2026-06-19"]));
-    assert_eq!(told["decisions"][1]["values"]["state.kind"], "first-aid");
+    let reported =
+        client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-14").await.expect(200);
+    assert_eq!(
+        reported["decisions"][0]["values"]["planned"],
+        json!(["2026-05-21", "2026-06-13", "2026-06-19"])
+    );
+    assert_eq!(reported["decisions"][1]["values"]["state.kind"], "first-aid");
     client.delete("/api/v1/sources/document/42").await.expect(204);
     let gone = why("2026-06-19").await;
     assert!(gone.contains(&"First aid deactivate SourceNoLongerValid".to_owned()), "{gone:?}");
@@ -237,19 +241,19 @@ async fn what_is_planned_is_counted_by_what_asked_for_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-07-20")).await;
-    tell(&client, "document/42", document("2026-08-20")).await;
+    put_source(&client, "document/42", document("2026-07-20")).await;
+    put_source(&client, "document/42", document("2026-08-20")).await;
     let path = format!("/api/v1/reminder-settings/{id}");
     let date = json!({ "field": "/expiresOn", "offsetsDays": [30], "sendTime": "08:00" });
     client.patch(&path, json!({ "date": date })).await.expect(200);
-    let told = client.get("/metrics").await;
+    let reported = client.get("/metrics").await;
     for line in [
         r#"punctual_work_planned_total{by="event",outcome="created"} 6"#,
         r#"punctual_work_planned_total{by="event",outcome="deactivated"} 3"#,
         r#"punctual_work_planned_total{by="reminder-change",outcome="updated"} 1"#,
         r#"punctual_work_planned_total{by="reminder-change",outcome="deactivated"} 2"#,
     ] {
-        assert!(told.text.contains(line), "{line} in {}", told.text);
+        assert!(reported.text.contains(line), "{line} in {}", reported.text);
     }
     bed.leaves_open("what is planned");
 }

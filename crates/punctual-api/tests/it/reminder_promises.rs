@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, setting, tell, unit},
+    reminders::{first_aid, put_source, setting, unit},
 };
 
 on_both! {
-    r02_sources_told_by_sixteen_writers_end_as_the_last_word_says;
+    r02_sources_put_by_sixteen_writers_end_in_the_last_state;
     r03_what_was_sent_is_never_sent_again;
     r13_a_stop_in_time_prevents_and_a_late_one_does_not;
 }
@@ -21,31 +21,31 @@ fn day(offset: u64) -> String {
     Date::constant(2026, 7, 1).checked_add(days).unwrap().to_string()
 }
 
-/// Every state that a source is told, in the order that counts.
-fn states(chance: &Seeded, id: usize) -> Vec<Value> {
+/// Every state that a source is put in, in the order that counts.
+fn states(random: &Seeded, id: usize) -> Vec<Value> {
     (1..=6_u64)
         .map(|sequence| {
-            let unit = if chance.below(2) == 0 { "nz" } else { "de" };
-            let kind = if chance.below(4) == 0 { "other" } else { "first-aid" };
+            let unit = if random.below(2) == 0 { "nz" } else { "de" };
+            let kind = if random.below(4) == 0 { "other" } else { "first-aid" };
             json!({ "type": "document", "id": id.to_string(), "sequence": sequence.to_string(), "businessUnit": unit,
-                "active": chance.below(5) > 0, "state": { "kind": kind, "expiresOn": day(chance.below(40)) } })
+                "active": random.below(5) > 0, "state": { "kind": kind, "expiresOn": day(random.below(40)) } })
         })
         .collect()
 }
 
-async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: TestBed) {
+async fn r02_sources_put_by_sixteen_writers_end_in_the_last_state(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     unit(&client, "de", "Europe/Berlin").await;
     let id = setting(&client, first_aid(|_| {})).await;
-    let chance = Seeded::new(2);
+    let random = Seeded::new(2);
     // Where each write waits for a server there are fewer.
     let sources = if bed.database() == Database::Sqlite { scale(1_800, 90_000) } else { scale(200, 10_000) };
-    let told: Vec<Vec<Value>> = (0..sources).map(|id| states(&chance, id)).collect();
-    // Shuffled, and each told twice: order and repeats are whatever the network makes of them.
-    let mut all: Vec<&Value> = told.iter().flatten().chain(told.iter().flatten()).collect();
+    let reported: Vec<Vec<Value>> = (0..sources).map(|id| states(&random, id)).collect();
+    // Shuffled, and each put twice: order and repeats are whatever the network makes of them.
+    let mut all: Vec<&Value> = reported.iter().flatten().chain(reported.iter().flatten()).collect();
     for at in (1..all.len()).rev() {
-        all.swap(at, usize::try_from(chance.below(at as u64 + 1)).unwrap());
+        all.swap(at, usize::try_from(random.below(at as u64 + 1)).unwrap());
     }
     let mut writers = tokio::task::JoinSet::new();
     for part in all.chunks(all.len().div_ceil(16)) {
@@ -69,7 +69,7 @@ async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: Test
 
     // The last word on each source, and what is planned for it then; nothing else, and nobody has to look.
     let mut expected: Vec<String> = Vec::new();
-    for states in &told {
+    for states in &reported {
         let last = &states[5];
         if last["active"] == true && last["state"]["kind"] == "first-aid" {
             let (source, date) = (last["id"].as_str().unwrap(), last["state"]["expiresOn"].as_str().unwrap());
@@ -101,31 +101,31 @@ async fn r03_what_was_sent_is_never_sent_again(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
-    let chance = Seeded::new(3);
+    let random = Seeded::new(3);
     let sources = if bed.database() == Database::Sqlite { scale(1_000, 10_000) } else { scale(100, 1_000) };
-    let told: Vec<Value> = (0..sources)
+    let reported: Vec<Value> = (0..sources)
         .map(|id| {
             json!({ "type": "document", "id": id.to_string(), "businessUnit": "nz",
-                "state": { "kind": "first-aid", "expiresOn": day(chance.below(5)) } })
+                "state": { "kind": "first-aid", "expiresOn": day(random.below(5)) } })
         })
         .collect();
-    let tell_all = async |items: &[Value]| {
+    let put_all = async |items: &[Value]| {
         for items in items.chunks(1_000) {
             client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
         }
     };
-    tell_all(&told).await;
+    put_all(&reported).await;
     client.advance("60d").await;
     assert_eq!(bed.sent().len(), sources);
 
-    // The whole intake again; moved away and back; the setting off and on; looked at from the beginning.
+    // The whole intake again; moved away and back; the setting off and on; reconciled from the beginning.
     let path = format!("/api/v1/reminder-settings/{id}");
     let replay = async || {
-        tell_all(&told).await;
-        let mut moved = told.clone();
+        put_all(&reported).await;
+        let mut moved = reported.clone();
         moved.iter_mut().for_each(|item| item["state"]["expiresOn"] = json!("2027-07-01"));
-        tell_all(&moved).await;
-        tell_all(&told).await;
+        put_all(&moved).await;
+        put_all(&reported).await;
         for change in [json!({ "active": false }), json!({ "active": true, "maxLateness": "365d" })] {
             client.patch(&path, change).await.expect(200);
             bed.tick().await;
@@ -193,7 +193,7 @@ async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
                 let mut state = due_now();
                 state["only"] = json!(source);
                 let body = json!({ "businessUnit": "nz", "state": state });
-                tell(&client, &format!("{kind}/{source}"), body).await;
+                put_source(&client, &format!("{kind}/{source}"), body).await;
                 pairs.push((id, source));
             }
             let mut stopping = tokio::task::JoinSet::new();
@@ -211,8 +211,8 @@ async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
             for (id, source) in pairs {
                 let key = format!("reminder:{id}:{kind}:{source}:first-aid-expiry:2026-05-14:0");
                 let row = bed.work(&key).await;
-                let told = format!(" {source}, ");
-                let sent = bed.sent().iter().filter(|sent| sent.body.contains(&told)).count();
+                let reported = format!(" {source}, ");
+                let sent = bed.sent().iter().filter(|sent| sent.body.contains(&reported)).count();
                 match row.status.as_str() {
                     "completed" => late += 1,
                     "deactivated" => stopped += 1,

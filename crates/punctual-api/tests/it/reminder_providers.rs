@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{ADMIN, Client, Reply},
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
     a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship;
-    a_source_told_for_the_first_time_is_told_of_at_once;
+    a_source_put_for_the_first_time_is_sent_at_once;
 }
 
 /// On the day of a full moon, which the source itself knows.
@@ -123,8 +123,11 @@ async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: Te
         client.post("/api/v1/reminder-settings", body(json!({}))).await.refused(422, "missing_field");
     assert_eq!(Reply::pointers(&refused), ["/custom/hour"]);
     setting(&client, body(json!({ "hour": 21 }))).await;
-    assert_eq!(tell(&client, "document/1", json!({ "state": { "moon": "2026-05-31" } })).await["created"], 1);
-    assert_eq!(tell(&client, "document/2", json!({ "state": {} })).await["created"], 0);
+    assert_eq!(
+        put_source(&client, "document/1", json!({ "state": { "moon": "2026-05-31" } })).await["created"],
+        1
+    );
+    assert_eq!(put_source(&client, "document/2", json!({ "state": {} })).await["created"], 0);
     bed.run_to("2026-06-02T00:00:00Z").await;
     let sent = bed.sent();
     assert_eq!(
@@ -134,12 +137,12 @@ async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: Te
     assert_eq!(sent.len(), 1);
 }
 
-async fn a_source_told_for_the_first_time_is_told_of_at_once(bed: TestBed) {
+async fn a_source_put_for_the_first_time_is_sent_at_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let state =
         |kind: &str| json!({ "businessUnit": "nz", "state": { "kind": kind, "expiresOn": "2026-06-20" } });
-    tell(&client, "document/old", state("first-aid")).await;
+    put_source(&client, "document/old", state("first-aid")).await;
     setting(
         &client,
         first_aid(|body| {
@@ -150,10 +153,10 @@ async fn a_source_told_for_the_first_time_is_told_of_at_once(bed: TestBed) {
     .await;
     client.advance("1m").await;
     assert!(bed.sent().is_empty(), "a setting says nothing of what was there before it");
-    assert_eq!(tell(&client, "document/new", state("first-aid")).await["created"], 2);
+    assert_eq!(put_source(&client, "document/new", state("first-aid")).await["created"], 2);
     // Another event before it is sent takes nothing back, and repeats nothing.
-    assert_eq!(tell(&client, "document/new", state("first-aid")).await["created"], 0);
-    tell(&client, "document/other", state("police-vetting")).await;
+    assert_eq!(put_source(&client, "document/new", state("first-aid")).await["created"], 0);
+    put_source(&client, "document/other", state("police-vetting")).await;
     client.advance("1m").await;
     assert_eq!(bed.sent().len(), 1);
     let shown = client.get("/api/v1/notifications?type=immediate").await.expect(200);
@@ -164,7 +167,7 @@ async fn a_source_told_for_the_first_time_is_told_of_at_once(bed: TestBed) {
             && status == "completed"),
         "{found:?}"
     );
-    tell(&client, "document/new", state("first-aid")).await;
+    put_source(&client, "document/new", state("first-aid")).await;
     client.advance("60d").await;
     assert_eq!(bed.sent().len(), 3, "and both are reminded of");
 }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
@@ -53,8 +53,8 @@ impl EventSink for Gate {
     }
 }
 
-/// Tells of a new document, and does `meanwhile` while that is decided and not yet committed.
-async fn while_it_is_told<T: Send + 'static>(
+/// Puts a new document, and does `meanwhile` while that is decided and not yet committed.
+async fn while_it_is_put<T: Send + 'static>(
     bed: &TestBed,
     meanwhile: impl Future<Output = T> + Send + 'static,
 ) -> T {
@@ -106,7 +106,7 @@ async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let author = client.clone();
-    while_it_is_told(&bed, async move { setting(&author, first_aid(|_| {})).await }).await;
+    while_it_is_put(&bed, async move { setting(&author, first_aid(|_| {})).await }).await;
     assert_eq!(rows(&client, "&status=pending").await.len(), 3);
     bed.leaves_open("what is planned");
 }
@@ -120,7 +120,7 @@ async fn a_new_zone_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
         unit(&author, "nz", "Pacific/Chatham").await;
         worker.tick().await
     };
-    while_it_is_told(&bed, moves).await;
+    while_it_is_put(&bed, moves).await;
     let row = bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-06-19:7")).await;
     assert_eq!(row.time_zone.as_deref(), Some("Pacific/Chatham"));
     bed.leaves_open("what is planned");
@@ -138,16 +138,16 @@ async fn r02_events_and_changed_settings_agree_in_the_end(bed: TestBed) {
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
     for n in 0..20 {
-        tell(&client, &format!("document/{n}"), document(n)).await;
+        put_source(&client, &format!("document/{n}"), document(n)).await;
     }
     let mut tasks = Vec::new();
     for writer in 0..4 {
         let client = client.clone();
         tasks.push(tokio::spawn(async move {
-            let chance = Seeded::new(writer);
+            let random = Seeded::new(writer);
             for _ in 0..25 {
-                let place = format!("/api/v1/sources/document/{}", chance.below(20));
-                let body = document(chance.below(120));
+                let place = format!("/api/v1/sources/document/{}", random.below(20));
+                let body = document(random.below(120));
                 client.put(&place, body).await.expect(200);
             }
         }));
@@ -184,13 +184,13 @@ async fn r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_reco
     for n in 0..30 {
         // Due at nine in Auckland, four hours ago and on the same day: ready as soon as it is planned.
         let place = format!("document/{n}");
-        tell(&client, &place, document(4)).await;
+        put_source(&client, &place, document(4)).await;
         let mut inactive = document(4);
         inactive["active"] = json!(false);
         let (teller, worker, to) = (client.clone(), bed.clone(), place.clone());
-        let told = tokio::spawn(async move { tell(&teller, &to, inactive).await });
+        let reported = tokio::spawn(async move { put_source(&teller, &to, inactive).await });
         let worked = tokio::spawn(async move { worker.tick().await });
-        told.await.unwrap();
+        reported.await.unwrap();
         worked.await.unwrap();
         bed.tick().await;
         let row = bed.work(&format!("reminder:{id}:document:{n}:first-aid-expiry:2026-05-14:0")).await;

@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
     what_an_event_missed_is_repaired_with_the_same_keys;
     s0_75_configured_bounds_are_kept_to;
     a_failed_batch_leaves_the_watermark_where_it_was;
-    a_threshold_told_once_a_day_is_told_on_days_without_events;
+    a_threshold_sent_once_a_day_is_sent_on_days_without_events;
 }
 
-/// The state is stored and nobody is told, as a node that died in between would leave it.
+/// The state is stored and no sink is called, as a node that died in between would leave it.
 async fn silently(bed: &TestBed, id: &str, expires_on: &str) {
     silently_of(bed, "nz", id, expires_on).await;
 }
@@ -50,7 +50,7 @@ async fn what_an_event_missed_is_repaired_with_the_same_keys(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
-    tell(
+    put_source(
         &client,
         "document/1",
         json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": "2026-07-20" } }),
@@ -150,7 +150,7 @@ async fn a_failed_batch_leaves_the_watermark_where_it_was(bed: TestBed) {
     bed.leaves_open("what is planned");
 }
 
-async fn a_threshold_told_once_a_day_is_told_on_days_without_events(bed: TestBed) {
+async fn a_threshold_sent_once_a_day_is_sent_on_days_without_events(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|body| {
@@ -161,8 +161,8 @@ async fn a_threshold_told_once_a_day_is_told_on_days_without_events(bed: TestBed
         body["threshold"] = json!({ "metric": { "field": "/booked" }, "op": ">=", "value": 9, "firingPolicy": "OncePerDay" });
     }))
     .await;
-    tell(&client, "class/full", json!({ "businessUnit": "nz", "state": { "booked": 9 } })).await;
-    tell(&client, "class/free", json!({ "businessUnit": "nz", "state": { "booked": 1 } })).await;
+    put_source(&client, "class/full", json!({ "businessUnit": "nz", "state": { "booked": 9 } })).await;
+    put_source(&client, "class/free", json!({ "businessUnit": "nz", "state": { "booked": 1 } })).await;
     client.advance("1m").await;
     assert_eq!(bed.sent().len(), 1);
     for day in 2..=4 {

@@ -90,8 +90,8 @@ async fn a_setting_is_made_read_changed_and_removed(bed: TestBed) {
     client.get(&path).await.refused(404, "not_found");
     client.delete(&path).await.refused(404, "not_found");
     client.post(&format!("{path}/plan"), json!({})).await.refused(404, "not_found");
-    let told = bed.audit("reminder-setting", made["id"].as_str().unwrap()).await;
-    assert_eq!(told, ["create", "change", "change", "delete"]);
+    let reported = bed.audit("reminder-setting", made["id"].as_str().unwrap()).await;
+    assert_eq!(reported, ["create", "change", "change", "delete"]);
 }
 
 async fn a_change_of_an_older_version_is_refused(bed: TestBed) {

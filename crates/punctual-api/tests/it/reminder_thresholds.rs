@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell, unit},
+    reminders::{first_aid, put_source, rows, setting, unit},
 };
 
 on_both! {
     each_firing_policy_counts_the_series_in_its_own_way;
-    a_value_that_falls_back_before_it_is_told_is_not_told;
+    a_value_that_falls_back_before_it_is_sent_is_not_sent;
     a_class_is_nearly_full_by_its_bookings;
     a_sum_and_a_share_of_children_are_measured;
     another_threshold_is_another_reminder_unless_once_per_source;
@@ -32,12 +32,16 @@ fn nearly_full(policy: &str, change: impl FnOnce(&mut Value)) -> Value {
 }
 
 async fn class(client: &Client, booked: i64) {
-    tell(client, "class/1", json!({ "businessUnit": "nz", "state": { "booked": booked, "capacity": 10 } }))
-        .await;
+    put_source(
+        client,
+        "class/1",
+        json!({ "businessUnit": "nz", "state": { "booked": booked, "capacity": 10 } }),
+    )
+    .await;
     client.advance("1m").await;
 }
 
-fn told(bed: &TestBed, policy: &str) -> usize {
+fn notified(bed: &TestBed, policy: &str) -> usize {
     bed.sent_to().iter().filter(|address| **address == format!("{policy}@b.example")).count()
 }
 
@@ -53,7 +57,7 @@ async fn each_firing_policy_counts_the_series_in_its_own_way(bed: TestBed) {
     for booked in [5, 9, 10, 3, 9] {
         class(&client, booked).await;
     }
-    assert_eq!(policies.map(|policy| told(&bed, policy)), [1, 1, 1, 2]);
+    assert_eq!(policies.map(|policy| notified(&bed, policy)), [1, 1, 1, 2]);
     let found = rows(&client, "&sourceType=class&sourceId=1").await;
     let keys: Vec<&str> = found.iter().map(|(key, ..)| key.as_str()).collect();
     let key = |n: usize, scope: &str| {
@@ -72,21 +76,21 @@ async fn each_firing_policy_counts_the_series_in_its_own_way(bed: TestBed) {
     for booked in [9, 2, 10] {
         class(&client, booked).await;
     }
-    assert_eq!(policies.map(|policy| told(&bed, policy)), [1, 1, 2, 3]);
+    assert_eq!(policies.map(|policy| notified(&bed, policy)), [1, 1, 2, 3]);
 }
 
-async fn a_value_that_falls_back_before_it_is_told_is_not_told(bed: TestBed) {
+async fn a_value_that_falls_back_before_it_is_sent_is_not_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, nearly_full("FalseToTrue", |_| {})).await;
     let state = |booked: i64| json!({ "businessUnit": "nz", "state": { "booked": booked, "capacity": 10 } });
-    assert_eq!(tell(&client, "class/1", state(9)).await["created"], 1);
-    assert_eq!(tell(&client, "class/1", state(10)).await["unchanged"], 1);
-    assert_eq!(tell(&client, "class/1", state(1)).await["deactivated"], 1);
+    assert_eq!(put_source(&client, "class/1", state(9)).await["created"], 1);
+    assert_eq!(put_source(&client, "class/1", state(10)).await["unchanged"], 1);
+    assert_eq!(put_source(&client, "class/1", state(1)).await["deactivated"], 1);
     client.advance("1h").await;
     assert!(bed.sent().is_empty());
     assert_eq!(rows(&client, "").await[0].2, "threshold-not-met");
-    assert_eq!(tell(&client, "class/1", state(9)).await["created"], 1);
+    assert_eq!(put_source(&client, "class/1", state(9)).await["created"], 1);
     // The class is gone before anything is sent.
     client.delete("/api/v1/sources/class/1").await.expect(204);
     client.advance("1h").await;
@@ -99,11 +103,11 @@ async fn a_class_is_nearly_full_by_its_bookings(bed: TestBed) {
     let count = json!({ "count": { "sourceType": "booking", "parentField": "/classId",
         "where": { "questionId": "state.status", "op": "!=", "value": "cancelled" } } });
     for class in ["1", "2"] {
-        tell(&client, &format!("class/{class}"), json!({ "businessUnit": "nz", "state": {} })).await;
+        put_source(&client, &format!("class/{class}"), json!({ "businessUnit": "nz", "state": {} })).await;
     }
     let book = async |id: i64, class: &str, status: &str| {
         let state = json!({ "businessUnit": "nz", "state": { "classId": class, "status": status } });
-        let work = tell(&client, &format!("booking/{id}"), state).await;
+        let work = put_source(&client, &format!("booking/{id}"), state).await;
         client.advance("1m").await;
         work
     };
@@ -153,10 +157,14 @@ async fn a_sum_and_a_share_of_children_are_measured(bed: TestBed) {
         }),
     )
     .await;
-    tell(&client, "class/c", json!({ "state": { "limit": 100 } })).await;
+    put_source(&client, "class/c", json!({ "state": { "limit": 100 } })).await;
     let order = async |id: &str, amount: Value| {
-        tell(&client, &format!("order/{id}"), json!({ "state": { "customer": "c", "amount": amount } }))
-            .await;
+        put_source(
+            &client,
+            &format!("order/{id}"),
+            json!({ "state": { "customer": "c", "amount": amount } }),
+        )
+        .await;
         client.advance("1m").await;
     };
     order("a", json!(40.25)).await;
@@ -174,7 +182,7 @@ async fn another_threshold_is_another_reminder_unless_once_per_source(bed: TestB
         ids.push(setting(&client, nearly_full(policy, |_| {})).await);
     }
     class(&client, 9).await;
-    assert_eq!((told(&bed, "OncePerSource"), told(&bed, "OncePerThreshold")), (1, 1));
+    assert_eq!((notified(&bed, "OncePerSource"), notified(&bed, "OncePerThreshold")), (1, 1));
     for (id, policy) in ids.iter().zip(["OncePerSource", "OncePerThreshold"]) {
         let threshold = json!({ "metric": { "share": ["/booked", "/capacity"] }, "op": ">=", "value": 0.5,
             "firingPolicy": policy, "scope": "all" });
@@ -184,5 +192,5 @@ async fn another_threshold_is_another_reminder_unless_once_per_source(bed: TestB
             .expect(200);
     }
     client.advance("1m").await;
-    assert_eq!((told(&bed, "OncePerSource"), told(&bed, "OncePerThreshold")), (1, 2));
+    assert_eq!((notified(&bed, "OncePerSource"), notified(&bed, "OncePerThreshold")), (1, 2));
 }

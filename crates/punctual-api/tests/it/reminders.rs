@@ -1,4 +1,4 @@
-//! Reminders by date, end to end: a source is told, a row is planned, and on the right local morning it is sent or it
+//! Reminders by date, end to end: a source is put, a row is planned, and on the right local morning it is sent or it
 //! is written down why not.
 
 use punctual_testkit::{TestBed, on_both};
@@ -41,7 +41,7 @@ pub fn document(expires_on: &str) -> Value {
     json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": expires_on, "email": "own@b.example" } })
 }
 
-pub async fn tell(client: &Client, place: &str, body: Value) -> Value {
+pub async fn put_source(client: &Client, place: &str, body: Value) -> Value {
     client.put(&format!("/api/v1/sources/{place}"), body).await.expect(200)["work"].clone()
 }
 
@@ -69,7 +69,7 @@ async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
-    let work = tell(&client, "document/42", document("2026-06-20")).await;
+    let work = put_source(&client, "document/42", document("2026-06-20")).await;
     assert_eq!(work, json!({ "created": 3, "updated": 0, "deactivated": 0, "unchanged": 0 }));
     let key = |offset: i64| format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:{offset}");
     let keys: Vec<String> = rows(&client, "").await.into_iter().map(|(key, ..)| key).collect();
@@ -86,7 +86,7 @@ async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: TestBed) {
     let row = bed.work(&key(1)).await;
     assert_eq!((row.status.as_str(), row.business_unit.as_deref()), ("completed", Some("nz")));
     // The same state again sends nothing again.
-    let work = tell(&client, "document/42", document("2026-06-20")).await;
+    let work = put_source(&client, "document/42", document("2026-06-20")).await;
     assert_eq!(work, json!({ "created": 0, "updated": 0, "deactivated": 0, "unchanged": 3 }));
     client.advance("40d").await;
     assert_eq!(bed.sent().len(), 3);
@@ -96,18 +96,18 @@ async fn what_is_entered_late_gets_only_what_is_left(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
-    let work = tell(&client, "document/42", document("2026-05-19")).await;
+    let work = put_source(&client, "document/42", document("2026-05-19")).await;
     assert_eq!(work, json!({ "created": 1, "updated": 0, "deactivated": 2, "unchanged": 0 }));
     let reasons: Vec<(String, String)> =
         rows(&client, "").await.into_iter().map(|(_, status, reason)| (status, reason)).collect();
     let over = ("deactivated".to_owned(), "due-in-past".to_owned());
     assert_eq!(reasons, [("pending".to_owned(), String::new()), over.clone(), over]);
-    let again = tell(&client, "document/42", document("2026-05-19")).await;
+    let again = put_source(&client, "document/42", document("2026-05-19")).await;
     assert_eq!(again, json!({ "created": 0, "updated": 0, "deactivated": 0, "unchanged": 3 }));
     client.advance("30d").await;
     assert_eq!(sent_at(&bed), ["2026-05-17T21:00:00Z"]);
     // Still the same local day: late, and sent at once. In Auckland it is 17:00 on 13 June.
-    let work = tell(&client, "document/43", document("2026-06-20")).await;
+    let work = put_source(&client, "document/43", document("2026-06-20")).await;
     assert_eq!(work["created"], 2, "{work}");
     client.advance("1s").await;
     assert_eq!(bed.sent().len(), 2);
@@ -128,15 +128,15 @@ async fn a_changed_date_replaces_what_was_planned(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/42", document("2026-07-20")).await;
+    put_source(&client, "document/42", document("2026-07-20")).await;
     client.advance("40d").await;
     assert_eq!(bed.sent().len(), 1);
-    let work = tell(&client, "document/42", document("2026-08-20")).await;
+    let work = put_source(&client, "document/42", document("2026-08-20")).await;
     assert_eq!(work, json!({ "created": 3, "updated": 0, "deactivated": 2, "unchanged": 0 }));
     // Back again: what was sent stays sent, what was taken back is planned again.
-    let work = tell(&client, "document/42", document("2026-07-20")).await;
+    let work = put_source(&client, "document/42", document("2026-07-20")).await;
     assert_eq!(work, json!({ "created": 0, "updated": 2, "deactivated": 3, "unchanged": 1 }));
-    let work = tell(&client, "document/42", document("soon")).await;
+    let work = put_source(&client, "document/42", document("soon")).await;
     assert_eq!(work["deactivated"], 2);
     assert!(rows(&client, "&status=pending").await.is_empty());
     client.advance("120d").await;
@@ -151,21 +151,24 @@ async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: TestBed) {
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
     for id in ["inactive", "gone", "other"] {
-        assert_eq!(tell(&client, &format!("document/{id}"), document("2026-07-20")).await["created"], 3);
+        assert_eq!(
+            put_source(&client, &format!("document/{id}"), document("2026-07-20")).await["created"],
+            3
+        );
     }
     let mut inactive = document("2026-07-20");
     inactive["active"] = json!(false);
-    assert_eq!(tell(&client, "document/inactive", inactive).await["deactivated"], 3);
+    assert_eq!(put_source(&client, "document/inactive", inactive).await["deactivated"], 3);
     client.delete("/api/v1/sources/document/gone").await.expect(204);
     let mut other = document("2026-07-20");
     other["state"]["kind"] = json!("police-vetting");
-    assert_eq!(tell(&client, "document/other", other).await["deactivated"], 3);
+    assert_eq!(put_source(&client, "document/other", other).await["deactivated"], 3);
     let reason =
         async |id: &str| rows(&client, &format!("&sourceType=document&sourceId={id}")).await[0].2.clone();
     assert_eq!(reason("inactive").await, "SourceNoLongerValid");
     assert_eq!(reason("gone").await, "SourceNoLongerValid");
     assert_eq!(reason("other").await, "filter-false");
-    assert_eq!(tell(&client, "document/inactive", document("2026-07-20")).await["updated"], 3);
+    assert_eq!(put_source(&client, "document/inactive", document("2026-07-20")).await["updated"], 3);
     client.advance("120d").await;
     assert_eq!(bed.sent().len(), 3);
 }
@@ -238,7 +241,7 @@ async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: TestBed) {
     // 25 October 2026 has 02:30 twice, 28 March 2027 has none.
     for (id, on) in [("overlap", "2026-10-25"), ("gap", "2027-03-28"), ("plain", "2026-11-01")] {
         let state = json!({ "businessUnit": "de", "state": { "on": on } });
-        tell(&client, &format!("document/{id}"), state).await;
+        put_source(&client, &format!("document/{id}"), state).await;
     }
     let planned = client.post("/api/v1/reminder-settings/plan", body.clone()).await.expect(200);
     let expected = json!({ "create": 3, "deactivate": 0, "move": 0, "gap": 1, "overlap": 1, "unchanged": 0 });
@@ -266,14 +269,14 @@ async fn an_anniversary_comes_every_year(bed: TestBed) {
     )
     .await;
     let person = json!({ "businessUnit": "nz", "state": { "hiredOn": "2024-02-29" } });
-    assert_eq!(tell(&client, "person/7", person.clone()).await["created"], 1);
+    assert_eq!(put_source(&client, "person/7", person.clone()).await["created"], 1);
     let key = |date: &str| format!("reminder:{id}:person:7:years:recurring:{date}");
     assert_eq!(bed.work(&key("2027-02-28")).await.local_date.as_deref(), Some("2027-02-28"));
     let ahead = client.get("/api/v1/forecast?from=2027-01-01&to=2027-12-31").await.expect(200);
     assert_eq!(ahead["days"].as_array().unwrap().len(), 1);
     bed.run_to("2027-02-27T23:00:00Z").await;
     // An event on the very day, after it was sent, leaves the next one planned.
-    let work = tell(&client, "person/7", person.clone()).await;
+    let work = put_source(&client, "person/7", person.clone()).await;
     assert_eq!((&work["unchanged"], &work["deactivated"]), (&json!(2), &json!(0)), "{work}");
     client.advance("371d").await;
     assert_eq!(sent_at(&bed), ["2027-02-27T20:00:00Z", "2028-02-28T20:00:00Z"]);
@@ -281,7 +284,7 @@ async fn an_anniversary_comes_every_year(bed: TestBed) {
     assert_eq!(bed.work(&key("2029-02-28")).await.status.as_str(), "pending");
     let mut left = person;
     left["active"] = json!(false);
-    tell(&client, "person/7", left).await;
+    put_source(&client, "person/7", left).await;
     client.advance("400d").await;
     assert_eq!(bed.sent().len(), 2);
 }

@@ -14,7 +14,7 @@ on_both! {
     a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out;
     a_run_that_the_other_side_owns_is_held_where_reports_are;
     a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_runs;
-    who_has_one_business_unit_is_told_of_its_reports_only;
+    who_has_one_business_unit_sees_its_reports_only;
 }
 
 /// What needs attention, of one kind.
@@ -38,8 +38,8 @@ async fn a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out(bed: Te
         key,
         format!("/reports/{guid}/runs/{key}")
     ]);
-    let told = |item: &Value| json!([item["title"], item["word"], item["id"], item["link"]]);
-    assert_eq!(failed.iter().map(told).collect::<Vec<_>>(), [expected]);
+    let reported = |item: &Value| json!([item["title"], item["word"], item["id"], item["link"]]);
+    assert_eq!(failed.iter().map(reported).collect::<Vec<_>>(), [expected]);
     bed.run_to("2026-05-24T00:00:00Z").await;
     assert_eq!(waiting(&client, "runFailed").await.len(), 1, "nothing has gone out since");
     bed.run_to("2026-05-25T07:00:00Z").await;
@@ -67,8 +67,8 @@ async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_r
     });
     let guid = subscribe(&client, body).await;
     let orphans = waiting(&client, "orphan").await;
-    let told = json!([orphans[0]["id"], orphans[0]["reason"], orphans[0]["link"]]);
-    assert_eq!(told, json!([guid, "Its owner no longer exists", format!("/reports/{guid}")]));
+    let reported = json!([orphans[0]["id"], orphans[0]["reason"], orphans[0]["link"]]);
+    assert_eq!(reported, json!([guid, "Its owner no longer exists", format!("/reports/{guid}")]));
     client.put("/api/v1/operations/people/ada", json!({ "name": "Ada" })).await.expect(200);
     assert!(waiting(&client, "orphan").await.is_empty());
     client.delete("/api/v1/lists/ops").await.expect(204);
@@ -77,7 +77,7 @@ async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_r
     assert!(waiting(&client, "orphan").await.is_empty(), "what is paused can wait");
 }
 
-async fn who_has_one_business_unit_is_told_of_its_reports_only(bed: TestBed) {
+async fn who_has_one_business_unit_sees_its_reports_only(bed: TestBed) {
     let client = client(&bed).await;
     for unit in [json!("nz"), json!("de")] {
         let body = weekly(|body| (body["businessUnit"], body["owner"]) = (unit, json!("gone")));

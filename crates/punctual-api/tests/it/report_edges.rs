@@ -87,7 +87,7 @@ async fn s2_28_a_run_shows_the_attempts_of_its_messages(bed: TestBed) {
     assert_eq!(failed["attempts"].as_array().unwrap().len(), 1, "{failed}");
     bed.run_to("2026-05-18T07:00:00Z").await;
     let done = run(&client, &guid, &key).await;
-    let told: Vec<(i64, &str, &str)> = done["attempts"]
+    let reported: Vec<(i64, &str, &str)> = done["attempts"]
         .as_array()
         .unwrap()
         .iter()
@@ -97,7 +97,7 @@ async fn s2_28_a_run_shows_the_attempts_of_its_messages(bed: TestBed) {
             (one["attempt"].as_i64().unwrap(), text("target"), text("outcome"))
         })
         .collect();
-    assert_eq!(told, [(2, "a@b.example", "delivered"), (1, "a@b.example", "transient")], "{done}");
+    assert_eq!(reported, [(2, "a@b.example", "delivered"), (1, "a@b.example", "transient")], "{done}");
     let page = Viewer::signed_in(&bed, &client).await.page(&format!("/reports/{guid}/runs/{key}")).await;
     assert!(
         page.contains("Attempt 2,") && page.contains("Attempt 1,") && page.contains("451 later"),

@@ -89,8 +89,11 @@ async fn r13_the_old_scheduler_first_means_hold_and_no_delivery(bed: TestBed) {
     let failed = client.get(&format!("{REPORT}/{guid}/automation-runs/failed")).await.expect(200);
     assert_eq!(failed["items"][0]["key"], json!(key));
     let report = json!({ "owner": "oldScheduler", "status": "deliveryCreated", "coordinates": { "job": 9 } });
-    let told = client.patch(&ownership_of(&key), report).await.expect(200);
-    assert_eq!((&told["status"], &told["coordinates"]["job"]), (&json!("deliveryCreated"), &json!(9)));
+    let reported = client.patch(&ownership_of(&key), report).await.expect(200);
+    assert_eq!(
+        (&reported["status"], &reported["coordinates"]["job"]),
+        (&json!("deliveryCreated"), &json!(9))
+    );
     // Released by mistake, it is held again: it was delivered, and not by us.
     client.post(&format!("{REPORT}/{guid}/automation-runs/{key}/retry"), json!({})).await.expect(200);
     bed.tick().await;
@@ -384,8 +387,8 @@ async fn a_rollout_goes_from_the_shadow_to_the_cutover_and_back(bed: TestBed) {
         })
         .collect();
     assert_eq!(stages, [(1, 4, 0, 0), (2, 1, 1, 0), (3, 0, 1, 1), (4, 0, 1, 0)], "{figures}");
-    let told = bed.audit("rollout", &format!("report-subscription/subject/{guid}")).await;
-    assert_eq!(told, ["stage", "stage", "stage", "stage", "roll-back"]);
+    let reported = bed.audit("rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert_eq!(reported, ["stage", "stage", "stage", "stage", "roll-back"]);
 }
 
 /// A source that waits to be let go.
@@ -497,7 +500,7 @@ async fn a_checklist_comes_before_the_shadow(bed: TestBed) {
     client.put(&path, json!({ "stage": 0, "confirm": ["all"] })).await.refused(422, "out_of_range");
     client.put(&path, json!({ "stage": 5 })).await.refused(422, "out_of_range");
     bed.run_to("2026-05-18T06:00:00Z").await;
-    assert_eq!(bed.sent().len(), 0, "nothing runs while the design is looked at");
+    assert_eq!(bed.sent().len(), 0, "nothing runs while the design is read");
     assert_eq!(runs(&client, &guid).await[1]["reasonCode"], "rollout-not-begun");
     client
         .put(&path, json!({ "stage": 1, "confirm": ["deliveryPath", "ownershipStorage"] }))

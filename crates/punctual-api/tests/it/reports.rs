@@ -255,8 +255,8 @@ async fn pause_resume_and_delete_keep_what_was_made(bed: TestBed) {
     bed.run_to("2026-06-30T00:00:00Z").await;
     assert_eq!(bed.sent().len(), 2);
     assert_eq!(runs(&client, &guid).await.iter().filter(|run| run["status"] == "completed").count(), 2);
-    let told = bed.audit("report-subscription", &guid).await;
-    assert_eq!(told, ["create", "pause", "resume", "delete"]);
+    let reported = bed.audit("report-subscription", &guid).await;
+    assert_eq!(reported, ["create", "pause", "resume", "delete"]);
     subscribe(&client, weekly(|_| {})).await;
 }
 

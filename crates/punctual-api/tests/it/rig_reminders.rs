@@ -30,7 +30,7 @@ fn year(database: Database, seed: u64, documents: usize) {
         let mut year = Year {
             client: Client::new(&bed).await,
             bed: bed.clone(),
-            chance: Seeded::new(seed),
+            random: Seeded::new(seed),
             model: Model { zones: [0, 1, 2, 3], ..Model::default() },
             did: BTreeMap::new(),
         };
@@ -45,7 +45,7 @@ fn year(database: Database, seed: u64, documents: usize) {
                 bed.faults.fail("work.settle", steps % 40 == 7, 1);
                 year.did("store failures");
             }
-            let hours = 1 + i64::try_from(year.chance.below(60)).unwrap();
+            let hours = 1 + i64::try_from(year.random.below(60)).unwrap();
             let (from, until) = (bed.now(), bed.now() + SignedDuration::from_hours(hours));
             year.model.run(from, until);
             year.client.advance(&format!("{hours}h")).await;
@@ -76,7 +76,7 @@ fn year(database: Database, seed: u64, documents: usize) {
 struct Year {
     bed: TestBed,
     client: Client,
-    chance: Seeded,
+    random: Seeded,
     model: Model,
     /// How often what was done.
     did: BTreeMap<&'static str, u64>,
@@ -84,7 +84,7 @@ struct Year {
 
 impl Year {
     fn pick(&self, bound: usize) -> usize {
-        usize::try_from(self.chance.below(bound as u64)).unwrap()
+        usize::try_from(self.random.below(bound as u64)).unwrap()
     }
 
     fn did(&mut self, what: &'static str) {
@@ -110,7 +110,7 @@ impl Year {
 
     /// A day within a year and a half.
     fn day(&self) -> Date {
-        let days = i64::try_from(self.chance.below(450)).unwrap();
+        let days = i64::try_from(self.random.below(450)).unwrap();
         Date::constant(2026, 5, 1).checked_add(Span::new().days(days)).unwrap()
     }
 
@@ -119,7 +119,7 @@ impl Year {
         self.client.put(&format!("/api/v1/business-units/{}", UNITS[unit]), body).await.expect(200);
     }
 
-    async fn tell(&self, items: Vec<Value>) {
+    async fn put_source(&self, items: Vec<Value>) {
         for items in items.chunks(1_000) {
             let reply = self.client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
             let all = reply["items"].as_array().unwrap();
@@ -152,7 +152,7 @@ impl Year {
                 expires_on: self.day(),
                 active: true,
                 deleted: false,
-                level: self.chance.below(12),
+                level: self.random.below(12),
                 met: BTreeMap::new(),
             };
             self.model.documents.push(document);
@@ -163,9 +163,9 @@ impl Year {
             self.model.bookings.push(Booking { document, paid: self.pick(3) > 0, active: true });
         }
         let documents = self.model.documents.iter().enumerate().map(|(id, one)| one.body(id));
-        self.tell(documents.collect()).await;
+        self.put_source(documents.collect()).await;
         let bookings = self.model.bookings.iter().enumerate().map(|(id, one)| one.body(id));
-        self.tell(bookings.collect()).await;
+        self.put_source(bookings.collect()).await;
         self.model.look(0..self.model.documents.len());
     }
 
@@ -185,11 +185,11 @@ impl Year {
 
     async fn edit_documents(&mut self) {
         let edits = 1 + self.pick(1 + self.model.documents.len() / 60);
-        let (mut told, mut touched) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reported, mut touched) = (BTreeSet::new(), BTreeSet::new());
         for _ in 0..edits {
             let id = self.pick(self.model.documents.len());
-            let (act, level, day, unit) = (self.pick(12), self.chance.below(12), self.day(), self.pick(4));
-            // Told once a batch: what lies between is not seen by anybody.
+            let (act, level, day, unit) = (self.pick(12), self.random.below(12), self.day(), self.pick(4));
+            // Put once a batch: what lies between is not seen by anybody.
             if !touched.insert(id) {
                 continue;
             }
@@ -219,22 +219,22 @@ impl Year {
             }
             self.model.documents[id].deleted = false;
             self.did("edits");
-            told.insert(id);
+            reported.insert(id);
         }
-        self.tell(told.iter().map(|id| self.model.documents[*id].body(*id)).collect()).await;
-        self.model.look(told.into_iter());
+        self.put_source(reported.iter().map(|id| self.model.documents[*id].body(*id)).collect()).await;
+        self.model.look(reported.into_iter());
     }
 
     /// One is paid, cancelled, or goes to another document; both documents are checked.
     async fn edit_bookings(&mut self) {
         let edits = 1 + self.pick(1 + self.model.bookings.len() / 60);
-        let (mut told, mut touched) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reported, mut touched) = (BTreeSet::new(), BTreeSet::new());
         for _ in 0..edits {
             let id = self.pick(self.model.bookings.len());
             let (act, document) = (self.pick(3), self.pick(self.model.documents.len().div_ceil(2)));
             let booking = &mut self.model.bookings[id];
-            // Told once a batch: what lies between is not seen by anybody.
-            if !told.insert(id) {
+            // Put once a batch: what lies between is not seen by anybody.
+            if !reported.insert(id) {
                 continue;
             }
             touched.insert(booking.document);
@@ -246,7 +246,7 @@ impl Year {
             touched.insert(booking.document);
             self.did("bookings");
         }
-        self.tell(told.iter().map(|id| self.model.bookings[*id].body(*id)).collect()).await;
+        self.put_source(reported.iter().map(|id| self.model.bookings[*id].body(*id)).collect()).await;
         self.model.look(touched.into_iter());
     }
 

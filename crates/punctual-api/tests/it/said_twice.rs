@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{Client, put_on_hold},
     matrix::everything_of_de,
-    reminders::{document, first_aid, setting, tell, unit},
+    reminders::{document, first_aid, put_source, setting, unit},
     surveys::{csi_gr, instance, published, visit},
     viewer::Viewer,
 };
@@ -45,9 +45,9 @@ async fn s1_112_the_rate_of_a_survey_is_the_same_in_the_list_on_its_page_and_ove
     let results = format!("/api/v1/surveys/{survey}/results");
     // By a field that all of them have, results are counted one by one instead of by the database.
     for (query, on_page) in [("", ""), ("?candidate.dealerId=1", "?field=dealerId&value=1")] {
-        let told = client.get(&format!("{results}{query}")).await.expect(200);
+        let reported = client.get(&format!("{results}{query}")).await.expect(200);
         assert_eq!(
-            (&told["instances"], &told["sent"], &told["answered"], &told["responseRate"]),
+            (&reported["instances"], &reported["sent"], &reported["answered"], &reported["responseRate"]),
             (&json!(8), &json!(5), &json!(4), &json!(0.8)),
             "{query}"
         );
@@ -139,18 +139,18 @@ async fn what_needs_attention_is_counted_once(bed: TestBed) {
     a_busy_outbox(&bed, &client).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/103", document("2026-06-20")).await;
+    put_source(&client, "document/103", document("2026-06-20")).await;
     let key = client.get("/api/v1/work").await.expect(200)["items"][0]["key"].as_str().unwrap().to_owned();
     put_on_hold(&bed, &key).await;
     bed.tick().await;
     bed.leaves_open("reminders to come, and one that is held");
     let viewer = Viewer::signed_in(&bed, &client).await;
-    let told = client.get("/api/v1/attention").await.expect(200);
-    let (items, counts) = (told["items"].as_array().unwrap(), told["counts"].as_object().unwrap());
+    let reported = client.get("/api/v1/attention").await.expect(200);
+    let (items, counts) = (reported["items"].as_array().unwrap(), reported["counts"].as_object().unwrap());
     let total = counts["total"].as_i64().unwrap();
     let by_kind: i64 =
         counts.iter().filter(|(kind, _)| *kind != "total").map(|(_, n)| n.as_i64().unwrap()).sum();
-    assert_eq!((total, by_kind), (4, 4), "{told}");
+    assert_eq!((total, by_kind), (4, 4), "{reported}");
     // Each message of a cause says how many there are of it.
     let (mut itemised, mut causes) = (BTreeMap::<&str, i64>::new(), BTreeSet::new());
     for item in items {
@@ -160,7 +160,7 @@ async fn what_needs_attention_is_counted_once(bed: TestBed) {
         *itemised.entry(item["kind"].as_str().unwrap()).or_default() += item["count"].as_i64().unwrap_or(1);
     }
     for (kind, count) in counts.iter().filter(|(kind, count)| *kind != "total" && **count != json!(0)) {
-        assert_eq!(itemised.get(kind.as_str()), count.as_i64().as_ref(), "{kind}: {told}");
+        assert_eq!(itemised.get(kind.as_str()), count.as_i64().as_ref(), "{kind}: {reported}");
     }
     let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
     assert_eq!(counts["parked"], kpis["parkedCount"]);
@@ -178,7 +178,7 @@ async fn what_needs_attention_is_counted_once(bed: TestBed) {
     assert_eq!(badge("/attention"), Some(total.to_string()));
     assert_eq!(badge("/outbox"), Some(counts["parked"].to_string()));
     assert_eq!(badge("/work"), Some(counts["hold"].to_string()));
-    // What is found there is what is told here, by its own page.
+    // What is found there is what is shown here, by its own page.
     let page = viewer.page("/attention").await;
     for item in items {
         let title = item["title"].as_str().unwrap();
@@ -194,7 +194,7 @@ async fn s0_31_a_key_is_the_same_wherever_it_is_said(bed: TestBed) {
         one["delivery"] = json!({ "channel": "memory:default" });
     });
     setting(&client, body).await;
-    tell(&client, "document/103", document("2026-06-20")).await;
+    put_source(&client, "document/103", document("2026-06-20")).await;
     let row = client.get("/api/v1/work").await.expect(200)["items"][0].clone();
     let key = row["key"].as_str().unwrap().to_owned();
     let id = row["id"].to_string();
@@ -209,9 +209,9 @@ async fn s0_31_a_key_is_the_same_wherever_it_is_said(bed: TestBed) {
     assert_eq!(keys, BTreeSet::from([key.as_str()]), "{decisions}");
     client.advance("60d").await;
     let same = async |path: &str| {
-        let told = client.get(path).await.expect(200);
-        assert_eq!((&told["key"], &told["id"]), (&json!(key), &row["id"]), "{path}");
-        told
+        let reported = client.get(path).await.expect(200);
+        assert_eq!((&reported["key"], &reported["id"]), (&json!(key), &row["id"]), "{path}");
+        reported
     };
     let done = same(&format!("/api/v1/work/{id}")).await;
     same(&format!("/api/v1/work/{id}/trace")).await;
@@ -262,7 +262,7 @@ async fn s4_46_a_reason_is_the_same_wherever_it_is_said(bed: TestBed) {
     assert!(line.is_some_and(|line| line.contains(sentence)), "{line:?}");
 }
 
-/// Pages that are looked at, at most.
+/// Pages that are read, at most.
 const PAGES: usize = 500;
 /// Addresses of one page that differ in their query alone.
 const QUERIES: usize = 4;

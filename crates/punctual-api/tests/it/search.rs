@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, put_on_hold},
-    reminders::{document, first_aid, setting, tell, unit},
+    reminders::{document, first_aid, put_source, setting, unit},
 };
 
 on_both! {
@@ -25,7 +25,7 @@ const TITLE: &str = "First aid certificate, document 103: 7 days before 20 Jun";
 async fn one_document(client: &Client) -> String {
     unit(client, "nz", "Pacific/Auckland").await;
     let id = setting(client, first_aid(|body| body["name"] = json!("First aid certificate"))).await;
-    tell(client, "document/103", document("2026-06-20")).await;
+    put_source(client, "document/103", document("2026-06-20")).await;
     id
 }
 
@@ -119,9 +119,9 @@ async fn everything_is_found_by_what_people_know_of_it(bed: TestBed) {
 async fn an_address_is_found_in_every_message_to_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     bed.list("ops", "memory:default", &["ann@b.example", "ben@b.example"]).await;
-    let mut told = bed.message_to_list("ops");
-    told.subject = "To a list".into();
-    bed.accept_one(told).await;
+    let mut reported = bed.message_to_list("ops");
+    reported.subject = "To a list".into();
+    bed.accept_one(reported).await;
     bed.tick().await;
     assert_eq!(titles_of(&client, "ANN@b.example").await, ["To a list"], "by the attempt, in lower case too");
     assert!(titles_of(&client, "ann@b.exampl").await.is_empty());

@@ -229,11 +229,11 @@ async fn t12_old_references_work_for_one_start(bed: TestBed) {
     on_a_machine(&bed);
     let old = bed.engine.adopt_references(bed.now(), "a").await.unwrap();
     assert!(old.work_in_this_run);
-    let mut told: Vec<_> =
+    let mut reported: Vec<_> =
         old.found.iter().map(|one| (one.owner.as_str(), one.field.as_str(), one.stored.as_str())).collect();
-    told.sort_unstable();
+    reported.sort_unstable();
     assert_eq!(
-        told,
+        reported,
         [
             ("channel email:env", "password", "env:SMTP_PASSWORD"),
             ("channel email:file", "password", "file:/run/secrets/smtp"),

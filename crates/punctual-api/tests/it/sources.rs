@@ -40,21 +40,21 @@ fn outcomes(reply: &Value) -> Vec<&str> {
 
 async fn s0_51_an_older_state_never_overwrites_a_newer_one(bed: TestBed) {
     let client = Client::new(&bed).await;
-    let tell = async |sequence: Value, time: Value, state: Value| {
+    let put_source = async |sequence: Value, time: Value, state: Value| {
         let reply = client.post("/api/v1/events", changed(sequence, time, state)).await.expect(200);
         reply["items"][0]["outcome"].as_str().unwrap().to_owned()
     };
     let none = Value::Null;
-    assert_eq!(tell(json!("7"), none.clone(), json!({ "n": 7 })).await, "accepted");
-    assert_eq!(tell(json!("6"), none.clone(), json!({ "n": 6 })).await, "stale");
-    assert_eq!(tell(json!(7), none.clone(), json!({ "n": 77 })).await, "stale");
-    assert_eq!(tell(none.clone(), json!("2026-05-14T04:00:00Z"), json!({ "n": 1 })).await, "stale");
+    assert_eq!(put_source(json!("7"), none.clone(), json!({ "n": 7 })).await, "accepted");
+    assert_eq!(put_source(json!("6"), none.clone(), json!({ "n": 6 })).await, "stale");
+    assert_eq!(put_source(json!(7), none.clone(), json!({ "n": 77 })).await, "stale");
+    assert_eq!(put_source(none.clone(), json!("2026-05-14T04:00:00Z"), json!({ "n": 1 })).await, "stale");
     let source = client.get("/api/v1/sources/document/42").await.expect(200);
     assert_eq!(
         (&source["state"], &source["sequence"], &source["businessUnit"]),
         (&json!({ "n": 7 }), &json!(7), &json!("nz"))
     );
-    assert_eq!(tell(none, json!("2026-05-14T05:30:00Z"), json!({ "n": 8 })).await, "accepted");
+    assert_eq!(put_source(none, json!("2026-05-14T05:30:00Z"), json!({ "n": 8 })).await, "accepted");
     assert_eq!(client.get("/api/v1/sources/document/42").await.expect(200)["sequence"], 7);
 
     let put = json!({ "state": { "n": 9 }, "occurredAt": "2026-05-14T05:00:00Z" });
@@ -158,7 +158,7 @@ async fn an_event_without_subscribers_is_no_error(bed: TestBed) {
     assert_eq!(reply["items"][1]["error"]["errors"][0]["pointer"], "/1/specversion");
 }
 
-/// Hears of tickets and sources, and records them.
+/// Is called for tickets and sources, and records them.
 #[derive(Default)]
 struct RecordingSink(Mutex<Vec<String>>);
 
@@ -211,8 +211,8 @@ async fn many_sources_at_once_have_an_outcome_each(bed: TestBed) {
     items.push(json!({ "type": "document", "id": "7", "state": { "n": "newer" }, "occurredAt": "2026-05-14T05:00:01Z" }));
     items.push(json!({ "type": "document", "id": "8", "occurredAt": "2026-05-14T04:00:00Z" }));
     let reply = client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
-    let told = outcomes(&reply);
-    assert_eq!(told[1_199..], ["accepted", "rejected", "accepted", "stale"]);
+    let reported = outcomes(&reply);
+    assert_eq!(reported[1_199..], ["accepted", "rejected", "accepted", "stale"]);
     assert_eq!(reply["items"][1_200]["error"]["errors"][0]["pointer"], "/items/1200/id");
     assert_eq!(client.get("/api/v1/sources/document/7").await.expect(200)["state"], json!({ "n": "newer" }));
     assert_eq!(client.get("/api/v1/sources/document/1199").await.expect(200)["state"], json!({ "n": 1199 }));
@@ -293,9 +293,9 @@ async fn what_is_said_to_have_happened_tomorrow_and_later_is_refused(bed: TestBe
     client.put(path, at("2026-05-15T05:00:00Z")).await.expect(200);
     // Only the item that is wrong is refused.
     let items = json!({ "items": [{ "type": "a", "id": "1" }, { "type": "a", "id": "2", "occurredAt": "9999-01-01T00:00:00Z" }] });
-    let told = client.post("/api/v1/sources", items).await.expect(200);
+    let reported = client.post("/api/v1/sources", items).await.expect(200);
     assert_eq!(
-        (&told["items"][0]["outcome"], &told["items"][1]["error"]["code"]),
+        (&reported["items"][0]["outcome"], &reported["items"][1]["error"]["code"]),
         (&json!("accepted"), &json!("time_in_future"))
     );
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/t", "type": "source.changed", "subject": "a/1",
@@ -322,8 +322,8 @@ async fn s0_51_a_source_with_a_time_of_a_broken_clock_can_be_changed_again(bed: 
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    let told = client.put(path, json!({ "state": { "a": 1 } })).await.expect(200);
-    assert_eq!((&told["outcome"], &told["state"]), (&json!("accepted"), &json!({ "a": 1 })));
+    let reported = client.put(path, json!({ "state": { "a": 1 } })).await.expect(200);
+    assert_eq!((&reported["outcome"], &reported["state"]), (&json!("accepted"), &json!({ "a": 1 })));
     // A little ahead is believed: what comes after a DELETE and is older says so, and is not called unknown.
     client.put(path, json!({ "state": { "a": 2 }, "occurredAt": "2026-05-14T08:00:00Z" })).await.expect(200);
     client.delete(path).await.expect(204);

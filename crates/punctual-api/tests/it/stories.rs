@@ -26,17 +26,19 @@ on_both! {
 #[test]
 fn a_schedule_arrives_at_its_moment() {
     for database in [Database::Sqlite, Database::Postgres] {
-        let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
-        let ear = heard.clone();
+        let received: Arc<Mutex<Vec<Arrival>>> = Arc::default();
+        let shared = received.clone();
         let listener = move |arrival: &Arrival| {
-            ear.lock().unwrap().push(arrival.clone());
+            shared.lock().unwrap().push(arrival.clone());
             Ok(())
         };
-        run(TestBedBuilder::new(database).listener("invoices.*", listener), |bed| schedule_story(bed, heard));
+        run(TestBedBuilder::new(database).listener("invoices.*", listener), |bed| {
+            schedule_story(bed, received)
+        });
     }
 }
 
-async fn schedule_story(bed: TestBed, heard: Arc<Mutex<Vec<Arrival>>>) {
+async fn schedule_story(bed: TestBed, received: Arc<Mutex<Vec<Arrival>>>) {
     let client = Client::new(&bed).await;
     let body = json!({ "topic": "invoices.close", "runAt": "2026-05-14T07:00:00+02:00", "payload": { "a": 1 }, "key": "nightly" });
     let made = client.post("/api/v1/schedules", body).await.expect(201);
@@ -48,9 +50,9 @@ async fn schedule_story(bed: TestBed, heard: Arc<Mutex<Vec<Arrival>>>) {
     let moved = client.patch(&path, json!({ "runAt": "2026-05-14T08:30:00Z" })).await.expect(200);
     assert_eq!((&moved["runAt"], &moved["outcome"]), (&json!("2026-05-14T08:30:00Z"), &json!("updated")));
     client.advance("3h").await;
-    assert!(heard.lock().unwrap().is_empty());
+    assert!(received.lock().unwrap().is_empty());
     client.advance("1h").await;
-    let arrivals = heard.lock().unwrap().clone();
+    let arrivals = received.lock().unwrap().clone();
     assert_eq!(arrivals.len(), 1);
     assert_eq!((arrivals[0].topic.as_str(), arrivals[0].payload.as_str()), ("invoices.close", "{\"a\":1}"));
     assert_eq!(arrivals[0].due_at.to_string(), "2026-05-14T08:30:00Z");
@@ -116,11 +118,11 @@ async fn a_notification_is_delivered_and_can_be_explained(bed: TestBed) {
         .for_each(|target| target["messageId"] = json!("mem-*"));
     insta::assert_json_snapshot!("delivered_notification", shown);
     let timeline = client.get(&format!("/api/v1/notifications/{id}/timeline")).await.expect(200);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         timeline["items"].as_array().unwrap().iter().map(|item| item["what"].as_str().unwrap()).collect();
-    assert_eq!(told.first(), Some(&"queued"));
-    assert_eq!(told.last(), Some(&"delivered"));
-    assert_eq!(told.iter().filter(|what| **what == "attemptEnded").count(), 2);
+    assert_eq!(reported.first(), Some(&"queued"));
+    assert_eq!(reported.last(), Some(&"delivered"));
+    assert_eq!(reported.iter().filter(|what| **what == "attemptEnded").count(), 2);
     let path = format!("/api/v1/notifications/{id}/discard");
     let refused = client.call(Method::POST, &path, None).await.refused(409, "state_not_allowed");
     assert_eq!((&refused["state"], &refused["allowed"]), (&json!("delivered"), &json!([])));
@@ -149,8 +151,8 @@ async fn a_channel_that_fails_is_tried_again_and_parked(bed: TestBed) {
     let seen = json!({ "version": shown["version"], "reason": "the relay is back" });
     let again = client.post(&format!("{path}/retry"), seen).await.expect(200);
     assert_eq!((&again["status"], &again["retryCount"]), (&json!("pending"), &json!(0)));
-    let told = bed.audit("notification", id.as_str().unwrap()).await;
-    assert_eq!(told.last().map(String::as_str), Some("note:the relay is back"));
+    let reported = bed.audit("notification", id.as_str().unwrap()).await;
+    assert_eq!(reported.last().map(String::as_str), Some("note:the relay is back"));
     let reply = client.call(Method::POST, "/api/v1/scheduler/tick", None).await.expect(200);
     assert_eq!(reply["deliveries"], json!({ "delivered": 1, "retrying": 0, "parked": 0 }));
     let shown = client.get(&path).await.expect(200);
@@ -213,9 +215,9 @@ async fn the_same_key_is_one_schedule(bed: TestBed) {
         client.post("/api/v1/schedules", schedule("2026-05-14T09:00:00Z", json!({}))).await.expect(200);
     assert_eq!((&done["outcome"], &done["status"]), (&json!("completed"), &json!("completed")));
     let trace = client.get(&format!("{path}/trace")).await.expect(200);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         trace["items"].as_array().unwrap().iter().map(|item| item["what"].as_str().unwrap()).collect();
-    assert_eq!(told, ["created", "conflict", "release", "completed"]);
+    assert_eq!(reported, ["created", "conflict", "release", "completed"]);
 }
 
 async fn a_tick_says_what_it_did(bed: TestBed) {
@@ -324,8 +326,8 @@ async fn a_held_row_shows_how_it_was_decided(bed: TestBed) {
         punctual_testkit::new_work_with("message", "message:m", bed.now(), &json!({ "messageId": "no" }));
     let id = bed.ensure_one(row).await.id;
     bed.tick().await;
-    let told = client.get(&format!("/api/v1/work/{id}/trace")).await.expect(200);
-    let trace = &told["trace"];
+    let reported = client.get(&format!("/api/v1/work/{id}/trace")).await.expect(200);
+    let trace = &reported["trace"];
     assert_eq!(
         (&trace["key"], &trace["input"], &trace["outcome"]),
         (

@@ -1,4 +1,4 @@
-//! Fan-out: every subscriber is told once, alone and again on its own, and the state of an event follows from them.
+//! Fan-out: every subscriber is called once, alone and again on its own, and the state of an event follows from them.
 
 use punctual_channels::Misbehaviour;
 use punctual_engine::Actor;
@@ -23,10 +23,10 @@ on_both! {
     a_subscriber_is_defined_looked_at_and_removed;
     a_subscribers_secret_is_stored_sealed_and_kept with with_providers;
     deliveries_to_subscribers_are_no_part_of_the_outbox_figures;
-    what_a_subscriber_was_not_told_is_counted_for_who_watches;
+    what_a_subscriber_did_not_get_is_counted_in_attention;
 }
 
-async fn what_a_subscriber_was_not_told_is_counted_for_who_watches(bed: TestBed) {
+async fn what_a_subscriber_did_not_get_is_counted_in_attention(bed: TestBed) {
     let client = Client::new(&bed).await;
     let given_up = async || {
         let metrics = client.get("/metrics").await.text;
@@ -48,7 +48,7 @@ async fn what_a_subscriber_was_not_told_is_counted_for_who_watches(bed: TestBed)
     let path = format!("/api/v1/outbox-events/{}/deliveries/memory:bi/retry", event["id"]);
     client.post(&path, json!({})).await.expect(200);
     tick(&client).await;
-    assert_eq!(given_up().await, 1, "one was told after all");
+    assert_eq!(given_up().await, 1, "one was called after all");
 }
 
 async fn subscribe(client: &Client, key: &str, more: Value) {
@@ -102,11 +102,12 @@ async fn every_subscriber_gets_the_whole_story(bed: TestBed) {
     assert_eq!(sent.len(), 2, "the message itself was stopped by the answer");
     for (sent, channel) in sent.iter().zip(["event.memory:bi", "event.memory:csi-tickets"]) {
         assert_eq!((sent.channel.as_str(), sent.message_id.as_str()), (channel, id.as_str()));
-        let told = sent.type_data.clone().unwrap();
+        let notified = sent.type_data.clone().unwrap();
         for (name, value) in payload.as_object().unwrap() {
-            assert_eq!(&told[name], value, "{name}");
+            assert_eq!(&notified[name], value, "{name}");
         }
-        let candidate: Value = serde_json::from_str(told["candidateMetadataJson"].as_str().unwrap()).unwrap();
+        let candidate: Value =
+            serde_json::from_str(notified["candidateMetadataJson"].as_str().unwrap()).unwrap();
         assert_eq!(candidate, visit("40956")["payload"]);
     }
     let (event, deliveries) = newest(&client).await;
@@ -151,8 +152,9 @@ async fn r17_a_retry_reaches_only_the_one_that_failed(bed: TestBed) {
     let (event, deliveries) = newest(&client).await;
     assert_eq!(event["status"], "dispatched");
     assert_eq!((deliveries[0].2, deliveries[1].2), (3, 1));
-    let told = bed.sent().iter().filter(|sent| sent.channel.as_str() == "event.memory:csi-tickets").count();
-    assert_eq!(told, 1);
+    let notified =
+        bed.sent().iter().filter(|sent| sent.channel.as_str() == "event.memory:csi-tickets").count();
+    assert_eq!(notified, 1);
 }
 
 async fn s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber(bed: TestBed) {
@@ -178,8 +180,8 @@ async fn s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber(bed:
     let done = client.post(path, json!({ "reason": "back again" })).await.expect(200);
     assert_eq!(done, json!({ "retried": 3, "remaining": 0 }));
     tick(&client).await;
-    let told: Vec<String> = bed.sent().iter().map(|sent| sent.channel.to_string()).collect();
-    assert_eq!(told, ["event.memory:bi"; 3], "once each, and nobody else");
+    let notified: Vec<String> = bed.sent().iter().map(|sent| sent.channel.to_string()).collect();
+    assert_eq!(notified, ["event.memory:bi"; 3], "once each, and nobody else");
     assert_eq!(bed.audit("subscriber", "memory:bi").await, ["put", "retry", "note:back again"]);
     let (_, deliveries) = newest(&client).await;
     assert_eq!(deliveries[0], ("memory:bi".into(), "delivered".into(), 2));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, setting, tell, unit},
+    reminders::{first_aid, put_source, setting, unit},
     surveys::{csi_gr, instance, published, visit},
 };
 
@@ -143,9 +143,9 @@ async fn a_notification_says_who_was_left_out(bed: TestBed) {
     ]);
     assert_eq!(shown["resolvedTargets"], targets);
     let story = client.get(&format!("/api/v1/notifications/{id}/timeline")).await.expect(200);
-    let told =
+    let reported =
         story["items"].as_array().unwrap().iter().find(|entry| entry["what"] == "targetSkipped").unwrap();
-    assert_eq!(told["data"]["detail"], "unsubscribed");
+    assert_eq!(reported["data"]["detail"], "unsubscribed");
 }
 
 async fn a_reminder_leaves_out_who_is_on_the_list(bed: TestBed) {
@@ -154,7 +154,7 @@ async fn a_reminder_leaves_out_who_is_on_the_list(bed: TestBed) {
     setting(&client, first_aid(|body| body["recipients"] = json!({ "addresses": ["Ann@example.org"] })))
         .await;
     let state = json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": "2026-05-16" } });
-    tell(&client, "document/42", state).await;
+    put_source(&client, "document/42", state).await;
     client.advance("2d").await;
     is_left_out(&only(&client).await, &bed);
 }

@@ -209,9 +209,9 @@ async fn r18_no_reminder_starts_after_an_answer(bed: TestBed) {
     while done < races {
         let count = 250.min(races - done);
         let items: Vec<Value> = (0..count).map(|n| visit(&format!("{round}-{n}"))).collect();
-        let told = ingest(&client, json!(items)).await;
+        let reported = ingest(&client, json!(items)).await;
         let ids: Vec<String> = (0..count)
-            .map(|n| told["items"][n]["instances"][0]["publicId"].as_str().unwrap().to_owned())
+            .map(|n| reported["items"][n]["instances"][0]["publicId"].as_str().unwrap().to_owned())
             .collect();
         bed.tick().await;
         // Every reminder is due now.

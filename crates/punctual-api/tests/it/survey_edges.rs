@@ -25,7 +25,7 @@ on_both! {
     s1_114_every_instance_says_whether_it_is_new;
     s1_115_agent_and_moment_of_an_answer_are_read_from_meta;
     s1_69_answers_to_removed_questions_and_of_deleted_links_stay_in_the_results;
-    s1_56_a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise;
+    s1_56_a_tick_works_on_a_hundred_rows_unless_configured;
     s1_116_publishing_a_changed_recipe_warns_that_everybody_is_asked_again;
     s1_116_a_republished_survey_recognises_events_of_before;
     s1_119_a_channel_with_templates_of_its_own_gets_language_and_values;
@@ -241,15 +241,15 @@ async fn s1_114_every_instance_says_whether_it_is_new(bed: TestBed) {
     let mut other = csi_gr();
     other["triggers"][0]["dedupRecipe"] = json!(["templateId", "candidate.wip"]);
     published(&client, other).await;
-    let told = ingest(&client, json!([visit("1"), visit("1"), visit("2")])).await;
+    let reported = ingest(&client, json!([visit("1"), visit("1"), visit("2")])).await;
     let outcomes = |item: usize| -> Vec<Value> {
-        let all = told["items"][item]["instances"].as_array().unwrap();
+        let all = reported["items"][item]["instances"].as_array().unwrap();
         all.iter().map(|one| one["outcome"].clone()).collect()
     };
-    assert_eq!(outcomes(0), ["Skipped", "Created"], "{told}");
-    assert_eq!(outcomes(1), ["Skipped", "Skipped"], "{told}");
-    assert_eq!(outcomes(2), ["Created", "Created"], "{told}");
-    let items: Vec<&Value> = (0..3).map(|item| &told["items"][item]["outcome"]).collect();
+    assert_eq!(outcomes(0), ["Skipped", "Created"], "{reported}");
+    assert_eq!(outcomes(1), ["Skipped", "Skipped"], "{reported}");
+    assert_eq!(outcomes(2), ["Created", "Created"], "{reported}");
+    let items: Vec<&Value> = (0..3).map(|item| &reported["items"][item]["outcome"]).collect();
     assert_eq!(items, ["Created", "Skipped", "Created"]);
     bed.leaves_open("messages");
 }
@@ -308,7 +308,7 @@ async fn s1_69_answers_to_removed_questions_and_of_deleted_links_stay_in_the_res
     bed.leaves_open("the third");
 }
 
-async fn s1_56_a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise(bed: TestBed) {
+async fn s1_56_a_tick_works_on_a_hundred_rows_unless_configured(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let visits: Vec<Value> = (0..800).map(|n| visit(&n.to_string())).collect();

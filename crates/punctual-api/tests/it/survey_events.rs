@@ -1,4 +1,4 @@
-//! What subscribers hear besides answers, that they are independent of each other, and what is kept of tries.
+//! What subscribers get besides answers, that they are independent of each other, and what is kept of attempts.
 
 use std::{
     collections::HashMap,
@@ -16,8 +16,8 @@ use crate::{
 };
 
 on_both! {
-    whoever_asks_hears_of_messages_openings_and_ends;
-    what_nobody_hears_of_is_not_kept;
+    a_subscriber_gets_messages_openings_and_ends;
+    what_nobody_subscribes_to_is_not_kept;
     a_filter_of_a_subscriber_counts_for_every_event;
     r17_subscribers_are_independent_over_all_outcomes;
     the_log_has_what_was_sent_again_and_outlives_the_messages;
@@ -56,7 +56,7 @@ async fn events(client: &Client) -> Vec<Value> {
     }
 }
 
-async fn whoever_asks_hears_of_messages_openings_and_ends(bed: TestBed) {
+async fn a_subscriber_gets_messages_openings_and_ends(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let all = json!({ "events": ["instance-sent", "instance-opened", "instance-expired"] });
@@ -69,7 +69,7 @@ async fn whoever_asks_hears_of_messages_openings_and_ends(bed: TestBed) {
     }
     answer(&client, &asked, json!({ "rate": 7 })).await;
     client.advance("40d").await;
-    let told: Vec<(String, String, String)> = bed
+    let reported: Vec<(String, String, String)> = bed
         .sent()
         .iter()
         .filter(|sent| sent.channel.as_str().starts_with("event."))
@@ -87,7 +87,7 @@ async fn whoever_asks_hears_of_messages_openings_and_ends(bed: TestBed) {
         ("event.memory:answers".to_owned(), "response-completed".to_owned(), asked.clone()),
         crm("instance-expired", &silent),
     ];
-    let mut found = told;
+    let mut found = reported;
     found.sort();
     expected.sort();
     assert_eq!(found, expected, "each once, under an id of its own, and the reminder is no second `sent`");
@@ -110,7 +110,7 @@ async fn whoever_asks_hears_of_messages_openings_and_ends(bed: TestBed) {
     assert_eq!(payload("instance-sent")["status"], "sent");
 }
 
-async fn what_nobody_hears_of_is_not_kept(bed: TestBed) {
+async fn what_nobody_subscribes_to_is_not_kept(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     subscribe(&client, "memory:off", json!({ "events": ["instance-sent"], "active": false })).await;
@@ -127,7 +127,7 @@ async fn what_nobody_hears_of_is_not_kept(bed: TestBed) {
 async fn a_filter_of_a_subscriber_counts_for_every_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
-    // Routes are about answers; who hears of messages says so itself.
+    // Routes are about answers; who subscribes to messages says so itself.
     schema["subscribers"] = json!([{ "key": "memory:tickets" }]);
     published(&client, schema).await;
     let other = json!({ "questionId": "candidate.dealerId", "op": "==", "value": "2" });
@@ -155,21 +155,21 @@ impl Dice {
 }
 
 /// What a subscriber answers, try by try; a yes when the plan is over.
-const TRIES: usize = 3;
+const ATTEMPTS: usize = 3;
 const SUBSCRIBERS: u64 = 8;
 /// A thousandth of what a release is tested with, and the least that counts.
 const SEQUENCES: u64 = 100;
 
-/// What comes of a plan: how many tries, and whether it was given up.
+/// What comes of a plan: how many attempts, and whether it was given up.
 fn expected(plan: &[char]) -> (usize, &'static str) {
-    for n in 0..TRIES {
+    for n in 0..ATTEMPTS {
         match plan.get(n).copied().unwrap_or('d') {
             'd' => return (n + 1, "delivered"),
             'p' => return (n + 1, "parked"),
             _ => {}
         }
     }
-    (TRIES, "parked")
+    (ATTEMPTS, "parked")
 }
 
 async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
@@ -196,7 +196,7 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
     published(&client, csi_gr()).await;
     for n in 0..SUBSCRIBERS {
         let filter = json!({ "questionId": "candidate.subscribers", "op": ">", "value": n });
-        let retry = json!({ "policy": "fixed", "max": TRIES - 1, "intervalSeconds": 60 });
+        let retry = json!({ "policy": "fixed", "max": ATTEMPTS - 1, "intervalSeconds": 60 });
         let body = json!({ "adapter": "script", "filter": filter, "retry": retry });
         client.put(&format!("/api/v1/subscribers/script:{n}"), body).await.expect(200);
     }
@@ -208,9 +208,9 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
             item
         })
         .collect();
-    let told = ingest(&client, json!(items)).await;
-    for (item, told) in items.iter().zip(told["items"].as_array().unwrap()) {
-        let id = told["instances"][0]["publicId"].as_str().unwrap();
+    let reported = ingest(&client, json!(items)).await;
+    for (item, reported) in items.iter().zip(reported["items"].as_array().unwrap()) {
+        let id = reported["instances"][0]["publicId"].as_str().unwrap();
         for n in 0..item["payload"]["subscribers"].as_u64().unwrap() {
             let plan =
                 (0..dice.below(5)).map(|_| ['t', 't', 'u', 'p', 'd'][dice.below(5) as usize]).collect();
@@ -222,10 +222,10 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
     let plans = plans.lock().unwrap().clone();
     let before = calls.lock().unwrap().clone();
     for (at, plan) in &plans {
-        let (tries, _) = expected(plan);
-        assert_eq!(before[at].len(), tries, "{plan:?}");
+        let (attempts, _) = expected(plan);
+        assert_eq!(before[at].len(), attempts, "{plan:?}");
         let yes = before[at].iter().position(|answer| *answer == 'd');
-        assert!(yes.is_none_or(|yes| yes + 1 == tries), "called again after a yes: {:?}", before[at]);
+        assert!(yes.is_none_or(|yes| yes + 1 == attempts), "called again after a yes: {:?}", before[at]);
     }
     // The state of an event is that of its deliveries, and a person's retry is for one of them alone.
     let mut again = Vec::new();
@@ -234,10 +234,10 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
         let mut parked = Vec::new();
         for one in event["deliveries"].as_array().unwrap() {
             let key = one["subscriber"].as_str().unwrap();
-            let (tries, status) = expected(&plans[&(id.to_owned(), key.to_owned())]);
+            let (attempts, status) = expected(&plans[&(id.to_owned(), key.to_owned())]);
             assert_eq!(
                 (one["status"].as_str(), one["attempts"].as_u64()),
-                (Some(status), Some(tries as u64))
+                (Some(status), Some(attempts as u64))
             );
             if status == "parked" {
                 parked.push(key.to_owned());
@@ -256,7 +256,7 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
     for (at, calls) in &after {
         let is_again = again.contains(at);
         assert_eq!(calls.len() > before[at].len(), is_again, "{at:?} {:?} {calls:?}", before[at]);
-        assert!(calls.len() - before[at].len() <= TRIES, "retries are bounded");
+        assert!(calls.len() - before[at].len() <= ATTEMPTS, "retries are bounded");
     }
 }
 
@@ -336,9 +336,9 @@ async fn results_are_the_same_counted_and_walked(bed: TestBed) {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     for day in 0..5 {
         let items: Vec<Value> = (0..6).map(|n| visit(&format!("{day}-{n}"))).collect();
-        let told = ingest(&client, json!(items)).await;
+        let reported = ingest(&client, json!(items)).await;
         client.advance("3h").await;
-        for item in told["items"].as_array().unwrap() {
+        for item in reported["items"].as_array().unwrap() {
             for instance in item["instances"].as_array().unwrap() {
                 let id = instance["publicId"].as_str().unwrap();
                 match dice.below(4) {

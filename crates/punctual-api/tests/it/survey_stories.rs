@@ -231,7 +231,7 @@ async fn a_message_that_is_far_too_late_is_not_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let late = instance(&client, visit("1")).await;
-    // Nobody ticked for a week: the last moment at which it still goes out.
+    // Nobody ticked for a week: the last moment at which it is still sent.
     bed.wait(7 * 86_400);
     tick(&client).await;
     assert_eq!((bed.sent().len(), &row(&client, survey, &late).await["status"]), (1, &json!("sent")));
@@ -241,7 +241,7 @@ async fn a_message_that_is_far_too_late_is_not_sent(bed: TestBed) {
     assert_eq!(
         (&did["expired"], &did["deliveries"]["delivered"]),
         (&json!(1), &json!(1)),
-        "the reminder of the first is late, and goes out"
+        "the reminder of the first is late, and is sent"
     );
     let expired = row(&client, survey, &later).await;
     assert_eq!((&expired["status"], &expired["reasonCode"]), (&json!("expired"), &json!("too-late")));
@@ -254,10 +254,10 @@ async fn the_message_is_in_the_reader_s_language_with_the_link(bed: TestBed) {
     published(&client, csi_gr()).await;
     let mut english = visit("2");
     english["recipient"]["locale"] = json!("en-GB");
-    let told = ingest(&client, json!([visit("1"), english])).await;
+    let reported = ingest(&client, json!([visit("1"), english])).await;
     tick(&client).await;
     let ids: Vec<&str> =
-        (0..2).map(|n| told["items"][n]["instances"][0]["publicId"].as_str().unwrap()).collect();
+        (0..2).map(|n| reported["items"][n]["instances"][0]["publicId"].as_str().unwrap()).collect();
     let sent = bed.sent();
     let of = |id: &str| sent.iter().find(|sent| sent.body.contains(id)).unwrap();
     assert_eq!(of(ids[0]).subject, "كيف كانت زيارتك؟");

@@ -14,7 +14,7 @@ on_both! {
     what_matches_nothing_says_why;
     a_bad_item_fails_alone;
     two_surveys_make_two_instances;
-    an_event_published_elsewhere_is_heard_at_once;
+    an_event_published_elsewhere_is_received_at_once;
     a_new_version_changes_nothing_for_old_instances;
     a_cloud_event_makes_an_instance_too;
     a_campaign_uses_one_trigger;
@@ -68,11 +68,15 @@ pub async fn ingest(client: &Client, items: Value) -> Value {
     client.post("/api/Surveys/Triggers/ingest", body).await.expect(200)
 }
 
-/// Tells one event; returns the public id of its only instance.
+/// Ingests one event; returns the public id of its only instance.
 pub async fn instance(client: &Client, item: Value) -> String {
-    let told = ingest(client, json!([item])).await;
-    assert_eq!((&told["created"], &told["items"][0]["outcome"]), (&json!(1), &json!("Created")), "{told}");
-    told["items"][0]["instances"][0]["publicId"].as_str().unwrap().to_owned()
+    let reported = ingest(client, json!([item])).await;
+    assert_eq!(
+        (&reported["created"], &reported["items"][0]["outcome"]),
+        (&json!(1), &json!("Created")),
+        "{reported}"
+    );
+    reported["items"][0]["instances"][0]["publicId"].as_str().unwrap().to_owned()
 }
 
 async fn a_survey_is_written_published_and_pinned(bed: TestBed) {
@@ -124,8 +128,8 @@ async fn a_survey_with_faults_is_refused_with_a_pointer_for_each(bed: TestBed) {
             "/schema/triggers/0/channel",
         ]
     );
-    let told = ingest(&client, json!([visit("1")])).await;
-    assert_eq!(told["items"][0]["why"], "no-trigger", "nothing was published");
+    let reported = ingest(&client, json!([visit("1")])).await;
+    assert_eq!(reported["items"][0]["why"], "no-trigger", "nothing was published");
 }
 
 async fn publishing_points_out_what_is_probably_a_mistake(bed: TestBed) {
@@ -161,10 +165,10 @@ async fn publishing_points_out_what_is_probably_a_mistake(bed: TestBed) {
 async fn an_event_makes_an_instance_with_all_that_is_known(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
-    let told = ingest(&client, json!([visit("40956")])).await;
-    let public_id = told["items"][0]["instances"][0]["publicId"].as_str().unwrap().to_owned();
+    let reported = ingest(&client, json!([visit("40956")])).await;
+    let public_id = reported["items"][0]["instances"][0]["publicId"].as_str().unwrap().to_owned();
     assert_eq!(
-        told,
+        reported,
         json!({ "created": 1, "skipped": 0, "failed": 0, "unmatched": 0, "items": [{ "outcome": "Created",
             "instances": [{ "surveyId": id, "triggerId": "csi-gr-trigger", "publicId": public_id, "outcome": "Created" }] }] })
     );
@@ -205,8 +209,8 @@ async fn the_same_event_again_is_skipped_with_the_first_instance(bed: TestBed) {
     other["payload"]["dealerId"] = json!("2");
     let mut person = visit("40956");
     person["recipient"]["address"] = json!("+964 770 000 0002");
-    let told = ingest(&client, json!([other, person])).await;
-    assert_eq!(told["created"], 2);
+    let reported = ingest(&client, json!([other, person])).await;
+    assert_eq!(reported["created"], 2);
     let rows = client.get(&format!("/api/v1/surveys/{id}/instances?limit=2")).await.expect(200);
     assert_eq!(rows["items"].as_array().unwrap().len(), 2);
     let path =
@@ -218,16 +222,16 @@ async fn the_same_event_again_is_skipped_with_the_first_instance(bed: TestBed) {
 async fn what_matches_nothing_says_why(bed: TestBed) {
     let client = Client::new(&bed).await;
     let why = async |items: Value| {
-        let told = ingest(&client, items).await;
+        let reported = ingest(&client, items).await;
         assert_eq!(
-            (&told["created"], &told["failed"], &told["unmatched"]),
+            (&reported["created"], &reported["failed"], &reported["unmatched"]),
             (&json!(0), &json!(0), &json!(1))
         );
         assert_eq!(
-            (&told["items"][0]["outcome"], &told["items"][0]["instances"]),
+            (&reported["items"][0]["outcome"], &reported["items"][0]["instances"]),
             (&json!("NoMatch"), &json!([]))
         );
-        told["items"][0]["why"].as_str().unwrap().to_owned()
+        reported["items"][0]["why"].as_str().unwrap().to_owned()
     };
     assert_eq!(why(json!([visit("1")])).await, "no-trigger");
     let mut schema = csi_gr();
@@ -245,12 +249,12 @@ async fn a_bad_item_fails_alone(bed: TestBed) {
     published(&client, csi_gr()).await;
     let mut nobody = visit("2");
     nobody["recipient"]["address"] = json!("a\nb");
-    let told = ingest(&client, json!([{ "payload": {} }, visit("1"), nobody, 7])).await;
-    assert_eq!((&told["created"], &told["failed"]), (&json!(1), &json!(3)));
+    let reported = ingest(&client, json!([{ "payload": {} }, visit("1"), nobody, 7])).await;
+    assert_eq!((&reported["created"], &reported["failed"]), (&json!(1), &json!(3)));
     let outcomes: Vec<&str> =
-        told["items"].as_array().unwrap().iter().map(|item| item["outcome"].as_str().unwrap()).collect();
+        reported["items"].as_array().unwrap().iter().map(|item| item["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["Failed", "Created", "Failed", "Failed"]);
-    assert_eq!(told["items"][2]["error"]["errors"][0]["pointer"], "/items/2/recipient/address");
+    assert_eq!(reported["items"][2]["error"]["errors"][0]["pointer"], "/items/2/recipient/address");
     let many: Vec<Value> = (0..10_001).map(|_| json!({})).collect();
     let body = json!({ "eventKind": "x", "items": many });
     client.post("/api/v1/surveys/triggers/ingest", body).await.refused(413, "batch_too_large");
@@ -264,9 +268,9 @@ async fn a_bad_item_fails_alone(bed: TestBed) {
 async fn two_surveys_make_two_instances(bed: TestBed) {
     let client = Client::new(&bed).await;
     let (one, two) = (published(&client, csi_gr()).await, published(&client, csi_gr()).await);
-    let told = ingest(&client, json!([visit("1")])).await;
-    assert_eq!((&told["created"], &told["items"][0]["outcome"]), (&json!(2), &json!("Created")));
-    let surveys: Vec<i64> = told["items"][0]["instances"]
+    let reported = ingest(&client, json!([visit("1")])).await;
+    assert_eq!((&reported["created"], &reported["items"][0]["outcome"]), (&json!(2), &json!("Created")));
+    let surveys: Vec<i64> = reported["items"][0]["instances"]
         .as_array()
         .unwrap()
         .iter()
@@ -276,7 +280,7 @@ async fn two_surveys_make_two_instances(bed: TestBed) {
     bed.leaves_open("the messages were not sent");
 }
 
-async fn an_event_published_elsewhere_is_heard_at_once(bed: TestBed) {
+async fn an_event_published_elsewhere_is_received_at_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     let node = bed.node("b").await;
     let other = Client::on_node(&node, client.wall.clone(), |_| {}).await;
@@ -317,9 +321,9 @@ async fn a_cloud_event_makes_an_instance_too(bed: TestBed) {
     let id = published(&client, csi_gr()).await;
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/dms", "type": "service-visit-closed",
         "time": "2026-05-14T04:00:00Z", "data": visit("1") });
-    let told = client.post("/api/v1/events", event.clone()).await.expect(200);
+    let reported = client.post("/api/v1/events", event.clone()).await.expect(200);
     assert_eq!(
-        (&told["items"][0]["outcome"], &told["items"][0]["work"]["created"]),
+        (&reported["items"][0]["outcome"], &reported["items"][0]["work"]["created"]),
         (&json!("accepted"), &json!(1))
     );
     let again = client.post("/api/v1/events", event.clone()).await.expect(200);
@@ -348,8 +352,8 @@ async fn a_campaign_uses_one_trigger(bed: TestBed) {
     published(&client, csi_gr()).await;
     let path = format!("/api/v1/surveys/{id}/campaigns");
     let body = json!({ "triggerId": "csi-gr-trigger", "items": [visit("1"), visit("1")] });
-    let told = client.post(&path, body).await.expect(200);
-    assert_eq!((&told["created"], &told["skipped"]), (&json!(1), &json!(1)));
+    let reported = client.post(&path, body).await.expect(200);
+    assert_eq!((&reported["created"], &reported["skipped"]), (&json!(1), &json!(1)));
     let rows = client.get(&format!("/api/v1/surveys/{id}/instances")).await.expect(200);
     assert_eq!(rows["items"][0]["triggeredBy"], "campaign:csi-gr-trigger");
     let none = client.post(&path, json!({ "triggerId": "none", "items": [visit("1")] })).await.expect(200);
@@ -410,7 +414,7 @@ async fn keys_of_other_units_see_nothing(bed: TestBed) {
 async fn the_same_events_at_once_make_one_instance_each(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
-    let tell = |turn: usize| {
+    let ingest_turn = |turn: usize| {
         let client = client.clone();
         async move {
             // Each in another order: hashes are taken in one order, so nobody waits for the other in a circle.
@@ -419,9 +423,9 @@ async fn the_same_events_at_once_make_one_instance_each(bed: TestBed) {
             ingest(&client, json!(items)).await
         }
     };
-    let told = futures_util::future::join_all((0..6).map(|turn| tokio::spawn(tell(turn)))).await;
-    let told: Vec<Value> = told.into_iter().map(Result::unwrap).collect();
-    let sum = |name: &str| told.iter().map(|one| one[name].as_u64().unwrap()).sum::<u64>();
+    let reported = futures_util::future::join_all((0..6).map(|turn| tokio::spawn(ingest_turn(turn)))).await;
+    let reported: Vec<Value> = reported.into_iter().map(Result::unwrap).collect();
+    let sum = |name: &str| reported.iter().map(|one| one[name].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("created"), sum("skipped"), sum("failed")), (200, 1_000, 0));
     let rows = client.get(&format!("/api/v1/surveys/{id}/instances?limit=200")).await.expect(200);
     assert_eq!((rows["items"].as_array().unwrap().len(), &rows["nextCursor"]), (200, &Value::Null));

@@ -19,7 +19,7 @@ use crate::{
 };
 
 on_both! {
-    t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_told_of_it;
+    t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_shown_of_it;
     t11_what_belongs_to_everybody_is_refused_alike_whatever_its_name;
     t11_two_units_that_take_a_name_at_once_get_one_of_it;
 }
@@ -134,7 +134,7 @@ async fn written(client: &Client, write: &Write) -> Reply {
 }
 
 /// An answer without what differs by nature.
-fn told(reply: &Reply) -> String {
+fn reported(reply: &Reply) -> String {
     let mut body = reply.body.clone();
     body["requestId"] = Value::Null;
     let names = [NAME, NEVER].iter().fold(body.to_string(), |text, name| text.replace(name, "NAME"));
@@ -147,8 +147,8 @@ async fn two_units(client: &Client) -> (Client, Client) {
     (client.new_key(&scopes, Some(&["de"])).await, client.new_key(&scopes, Some(&["nz"])).await)
 }
 
-async fn t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_told_of_it(bed: TestBed) {
-    bed.leaves_open("what another unit tries to take stays as it is");
+async fn t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_shown_of_it(bed: TestBed) {
+    bed.leaves_open("what another unit asks for stays as it is");
     let client = Client::new(&bed).await;
     let (de, nz) = two_units(&client).await;
     let at = bed.after(3_600).to_string();
@@ -165,12 +165,12 @@ async fn t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_told_of_i
         let refused = written(&nz, &write).await;
         assert_eq!(refused.status, 409, "{what}: {}", refused.text);
         assert!(!refused.text.contains("secret"), "{what}: {}", refused.text);
-        refusals.insert(told(&refused));
+        refusals.insert(reported(&refused));
         let (Some(at), Some(never)) = (&write.at, &never.at) else { continue };
         for method in [Method::GET, Method::DELETE] {
             let foreign = nz.call(method.clone(), at, None).await;
             let unknown = nz.call(method.clone(), never, None).await;
-            assert_eq!(told(&foreign), told(&unknown), "{method} {what}");
+            assert_eq!(reported(&foreign), reported(&unknown), "{method} {what}");
         }
         assert_eq!(Some(client.get(at).await.expect(200)), before, "{what}: nothing was stored");
     }
@@ -181,7 +181,7 @@ async fn t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_told_of_i
         written(&nz, &write).await.expect(200);
         nz.delete(&write.path).await.expect(204);
         let again = written(&nz, &write).await;
-        assert!(refusals.contains(&told(&again)), "{}: {}", kind.name(), again.text);
+        assert!(refusals.contains(&reported(&again)), "{}: {}", kind.name(), again.text);
     }
     // A name of the server's that another unit has is one that was never given.
     let survey = de.post("/api/v1/surveys", json!({ "name": "S", "schema": csi_gr() })).await.expect(201);
@@ -190,7 +190,7 @@ async fn t11_a_name_that_another_unit_has_is_taken_and_nothing_else_is_told_of_i
     for id in [survey["id"].to_string(), "987654321".to_owned()] {
         let reply = nz.put(&format!("/api/v1/surveys/{id}"), body.clone()).await;
         assert_eq!(reply.status, 404, "{}", reply.text);
-        answers.insert(told(&reply).replace(&id, "NAME"));
+        answers.insert(reported(&reply).replace(&id, "NAME"));
     }
     assert_eq!(answers.len(), 1, "{answers:#?}");
     every_put_is_tried(&tried);
@@ -225,7 +225,7 @@ async fn t11_what_belongs_to_everybody_is_refused_alike_whatever_its_name(bed: T
         // A unit itself is one that they may not name.
         let expected = if *kind == DefinitionKind::BusinessUnit { 404 } else { 403 };
         assert_eq!(there.status, expected, "{}: {}", kind.name(), there.text);
-        assert_eq!(told(&there), told(&never), "{}", kind.name());
+        assert_eq!(reported(&there), reported(&never), "{}", kind.name());
     }
 }
 

@@ -88,7 +88,7 @@ async fn a_reminder_links_to_the_request_that_reported_its_source(bed: TestBed) 
     assert_eq!((decision.parent, &decision.links[..]), (None, &[request.context][..]));
     assert_ne!(trace(&decision), trace(&request));
     goes_on(&kept, &decision, "send memory");
-    // A source that is told again and moves the next ones: they follow from that request.
+    // A source that is put again and moves the next ones: they follow from that request.
     traced(&client, Method::PUT, "/api/v1/sources/document/42", &document("2026-06-24")).await;
     let moved = kept.named("PUT /api/v1/sources/{type}/{id}").remove(1);
     bed.run_to("2026-06-16T21:00:00Z").await;
@@ -179,5 +179,5 @@ async fn without_traces_nothing_is_written_for_them(bed: TestBed) {
     assert_eq!(ids.len(), 3);
     let found = punctual_store::work::traces(&mut bed.read().await.conn(), ids).await.unwrap();
     assert!(found.is_empty(), "{found:?}");
-    bed.leaves_open("only what is planned is looked at");
+    bed.leaves_open("only what is planned is checked");
 }

@@ -14,7 +14,7 @@ on_both! {
     t11_every_route_keeps_to_its_reach;
     t11_subscribers_are_for_keys_without_limits;
     t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits;
-    t11_a_limited_key_is_not_told_how_a_channel_does;
+    t11_a_limited_key_does_not_see_how_a_channel_does;
 }
 
 const EVERYTHING: [&str; 5] = ["operate", "author", "ingest", "read", "admin"];
@@ -256,7 +256,7 @@ async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits
     limited.delete("/api/v1/lists/none").await.refused(404, "not_found");
 }
 
-async fn t11_a_limited_key_is_not_told_how_a_channel_does(bed: TestBed) {
+async fn t11_a_limited_key_does_not_see_how_a_channel_does(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&["read"], Some(&["nz"])).await;
     let path = "/api/v1/channels/memory:default";

@@ -83,7 +83,7 @@ async fn every_item_of_a_batch_has_its_own_warnings(bed: TestBed) {
 
 async fn a_channel_that_another_node_made_is_known(bed: TestBed) {
     let client = Client::new(&bed).await;
-    // This node has looked at the table, and does not look again by itself.
+    // This node has read the table, and does not read it again by itself.
     client.post("/api/v1/notifications", to(json!("memory:default"))).await.expect(201);
     let other = bed.node("b").await;
     let elsewhere = Client::on_node(&other, client.wall.clone(), |_| {}).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{first_aid, rows, setting, tell},
+    reminders::{first_aid, put_source, rows, setting},
     surveys::{csi_gr, ingest, published, visit},
 };
 
@@ -48,7 +48,7 @@ async fn t11_people_of_another_unit_are_as_unknown_as_nobody(bed: TestBed) {
         let person = json!({ "name": id, "email": format!("{id}@b.example"), "businessUnit": unit });
         client.put(&format!("/api/v1/operations/people/{id}"), person).await.expect(200);
     }
-    let told = async |creator: &str, people: &[&str]| {
+    let reported = async |creator: &str, people: &[&str]| {
         let body = json!({ "title": "T", "startDate": bed.after(3_600).to_string(), "creator": creator, "participants": people });
         let made = nz.post("/api/v1/operations/events", body).await.expect(201);
         let id = made["id"].as_str().unwrap().to_owned();
@@ -56,10 +56,10 @@ async fn t11_people_of_another_unit_are_as_unknown_as_nobody(bed: TestBed) {
         let row = &nz.get(&format!("/api/v1/work?sourceId={id}")).await.expect(200)["items"][0];
         (row["status"].clone(), row["reasonCode"].clone())
     };
-    let foreign = told("dora", &["dora"]).await;
-    assert_eq!(foreign, told("nobody", &["nobody"]).await);
+    let foreign = reported("dora", &["dora"]).await;
+    assert_eq!(foreign, reported("nobody", &["nobody"]).await);
     assert!(bed.sent().is_empty());
-    told("nora", &["sam", "dora"]).await;
+    reported("nora", &["sam", "dora"]).await;
     let mut sent = bed.sent_to();
     sent.sort();
     assert_eq!(sent, ["nora@b.example", "sam@b.example"]);
@@ -83,8 +83,12 @@ async fn t11_an_organisation_of_another_unit_gives_an_event_nothing(bed: TestBed
 
 async fn t11_a_lookup_finds_nothing_of_another_unit(bed: TestBed) {
     let (client, nz) = two_units(&bed).await;
-    tell(&client, "person/7", json!({ "businessUnit": "de", "state": { "salary": "90000@de.example" } }))
-        .await;
+    put_source(
+        &client,
+        "person/7",
+        json!({ "businessUnit": "de", "state": { "salary": "90000@de.example" } }),
+    )
+    .await;
     let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/salary" } });
     let body = first_aid(|body| {
         body["businessUnit"] = json!("nz");
@@ -95,7 +99,8 @@ async fn t11_a_lookup_finds_nothing_of_another_unit(bed: TestBed) {
     setting(&nz, body).await;
     for (document, owner) in [("1", "7"), ("2", "no-such")] {
         let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-20", "ownerId": owner });
-        tell(&nz, &format!("document/{document}"), json!({ "businessUnit": "nz", "state": state })).await;
+        put_source(&nz, &format!("document/{document}"), json!({ "businessUnit": "nz", "state": state }))
+            .await;
     }
     client.advance("10d").await;
     assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
@@ -108,7 +113,7 @@ async fn t11_a_lookup_finds_nothing_of_another_unit(bed: TestBed) {
 
 async fn t11_what_is_the_installations_is_found_by_its_own_settings(bed: TestBed) {
     let (client, nz) = two_units(&bed).await;
-    tell(&client, "person/9", json!({ "state": { "email": "head@example.org" } })).await;
+    put_source(&client, "person/9", json!({ "state": { "email": "head@example.org" } })).await;
     let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/email" } });
     let body = |key: &str| {
         first_aid(|body| {
@@ -121,12 +126,12 @@ async fn t11_what_is_the_installations_is_found_by_its_own_settings(bed: TestBed
     // A unit's author could otherwise read the address off the message.
     setting(&nz, body("of-nz")).await;
     let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-20", "ownerId": "9" });
-    tell(&nz, "document/1", json!({ "state": state })).await;
+    put_source(&nz, "document/1", json!({ "state": state })).await;
     client.advance("10d").await;
     assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
     setting(&client, body("of-all")).await;
     let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "ownerId": "9" });
-    tell(&nz, "document/1", json!({ "state": state })).await;
+    put_source(&nz, "document/1", json!({ "state": state })).await;
     client.advance("60d").await;
     assert_eq!(bed.sent_to(), ["head@example.org"]);
 }
@@ -144,10 +149,10 @@ async fn t11_children_of_another_unit_are_not_counted(bed: TestBed) {
             "op": ">=", "value": 2, "firingPolicy": "FalseToTrue", "scope": "all" });
     });
     let id = setting(&nz, body.clone()).await;
-    tell(&nz, "class/1", json!({ "businessUnit": "nz", "state": {} })).await;
+    put_source(&nz, "class/1", json!({ "businessUnit": "nz", "state": {} })).await;
     let book = async |id: &str, unit: &str| {
         let state = json!({ "businessUnit": unit, "state": { "classId": "1" } });
-        tell(&client, &format!("booking/{id}"), state).await;
+        put_source(&client, &format!("booking/{id}"), state).await;
         client.advance("1m").await;
     };
     for id in ["1", "2", "3"] {
@@ -227,10 +232,13 @@ async fn t11_why_says_nothing_of_another_units_settings(bed: TestBed) {
         });
         setting(&client, body).await;
     }
-    tell(&nz, "document/1", crate::reminders::document("2026-07-20")).await;
+    put_source(&nz, "document/1", crate::reminders::document("2026-07-20")).await;
     let asked = "/api/v1/why?sourceType=document&sourceId=1&date=2026-07-19";
-    let told = nz.get(asked).await.expect(200).to_string();
-    assert!(told.contains("own") && told.contains("shared") && !told.contains("canary"), "{told}");
+    let reported = nz.get(asked).await.expect(200).to_string();
+    assert!(
+        reported.contains("own") && reported.contains("shared") && !reported.contains("canary"),
+        "{reported}"
+    );
     assert!(
         client.get(asked).await.expect(200).to_string().contains("canary"),
         "a caller without a limit sees it"
@@ -250,7 +258,7 @@ async fn t11_an_id_that_another_unit_has_is_taken_as_one_that_was_deleted(bed: T
         answers.push(without(&refused, &[refused["requestId"].as_str().unwrap(), id]));
         nz.get(&path).await.refused(404, "not_found");
     }
-    assert_eq!(answers[0], answers[1], "nothing tells the two apart");
+    assert_eq!(answers[0], answers[1], "the two are not distinguishable");
     let kept = client.get(&format!("/api/v1/reminder-settings/{foreign}")).await.expect(200);
     assert_eq!(
         (&kept["businessUnit"], &kept["version"]),
@@ -260,7 +268,7 @@ async fn t11_an_id_that_another_unit_has_is_taken_as_one_that_was_deleted(bed: T
 }
 
 async fn t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was(bed: TestBed) {
-    bed.leaves_open("what another unit tries to touch stays as it is");
+    bed.leaves_open("what another unit asks to change stays as it is");
     let (client, nz) = two_units(&bed).await;
     let de = client.new_key(&["author", "operate", "ingest", "read"], Some(&["de"])).await;
     let message = json!({ "id": "m-of-de", "sendAt": bed.after(3_600).to_string(), "targets": ["a@b.example"],
@@ -279,7 +287,7 @@ async fn t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was(bed: Tes
             let refused = nz.get(&format!("/api/v1/{route}{id}")).await.refused(404, "not_found");
             without(&refused, &[refused["requestId"].as_str().unwrap(), id])
         };
-        assert_eq!(get(foreign).await, get(unknown).await, "{route}: nothing tells the two apart");
+        assert_eq!(get(foreign).await, get(unknown).await, "{route}: the two are not distinguishable");
         de.get(&format!("/api/v1/{route}{foreign}")).await.expect(200);
     }
     let acts = [
@@ -341,24 +349,24 @@ async fn t11_an_event_that_another_unit_asked_about_is_as_new_as_any(bed: TestBe
     schema["triggers"][0]["dedupRecipe"] = json!(["recipient.address", "candidate.wip"]);
     let of_de = published(&de, schema.clone()).await;
     let of_nz = published(&nz, schema.clone()).await;
-    let link = |told: &Value| {
-        let one = &told["items"][0]["instances"][0];
+    let link = |reported: &Value| {
+        let one = &reported["items"][0]["instances"][0];
         (one["outcome"].as_str().unwrap().to_owned(), one["publicId"].as_str().unwrap().to_owned())
     };
     let foreign = ingest(&de, json!([visit("1")])).await;
     let (outcome, secret) = link(&foreign);
     assert_eq!(outcome, "Created");
 
-    let told = ingest(&nz, json!([visit("1")])).await;
+    let reported = ingest(&nz, json!([visit("1")])).await;
     let free = ingest(&nz, json!([visit("2")])).await;
     assert_eq!(
-        without(&told, &[&link(&told).1]),
+        without(&reported, &[&link(&reported).1]),
         without(&free, &[&link(&free).1]),
-        "nothing tells the two apart"
+        "the two are not distinguishable"
     );
-    assert_ne!(link(&told).1, secret, "the link of another unit is not handed out");
+    assert_ne!(link(&reported).1, secret, "the link of another unit is not handed out");
     // Each knows its own, and a second survey of the unit still takes it for a repeat.
-    assert_eq!(link(&ingest(&nz, json!([visit("1")])).await), ("Skipped".to_owned(), link(&told).1));
+    assert_eq!(link(&ingest(&nz, json!([visit("1")])).await), ("Skipped".to_owned(), link(&reported).1));
     assert_eq!(link(&ingest(&de, json!([visit("1")])).await), ("Skipped".to_owned(), secret));
     published(&nz, schema).await;
     let both = ingest(&nz, json!([visit("1")])).await;
@@ -385,21 +393,21 @@ async fn t11_a_survey_that_moved_leaves_its_links_where_they_were(bed: TestBed) 
             client.put(&path, body).await.expect(200);
             client.post(&format!("{path}/publish"), json!({})).await.expect(200);
         };
-        let told = async |caller: &Client, wip: &str| {
+        let reported = async |caller: &Client, wip: &str| {
             let body = json!({ "triggerId": "csi-gr-trigger", "items": [visit(wip)] });
-            let told = caller.post(&format!("{path}/campaigns"), body).await.expect(200);
-            let one = &told["items"][0]["instances"][0];
+            let reported = caller.post(&format!("{path}/campaigns"), body).await.expect(200);
+            let one = &reported["items"][0]["instances"][0];
             (one["outcome"].as_str().unwrap().to_owned(), one["publicId"].as_str().unwrap().to_owned())
         };
         let skipped = |link: &str| ("Skipped".to_owned(), link.to_owned());
-        let (_, of_de) = told(&de, "1").await;
+        let (_, of_de) = reported(&de, "1").await;
         moved("nz").await;
-        let (outcome, of_nz) = told(&nz, "1").await;
+        let (outcome, of_nz) = reported(&nz, "1").await;
         assert_eq!((outcome.as_str(), of_nz != of_de), ("Created", true), "the link of another unit");
-        assert_eq!(told(&nz, "1").await, skipped(&of_nz), "its own is known from then on");
-        assert_eq!(told(&nz, "2").await.0, "Created");
+        assert_eq!(reported(&nz, "1").await, skipped(&of_nz), "its own is known from then on");
+        assert_eq!(reported(&nz, "2").await.0, "Created");
         moved("de").await;
-        assert_eq!(told(&de, "1").await, skipped(&of_de));
-        assert_eq!(told(&de, "2").await.0, "Created");
+        assert_eq!(reported(&de, "1").await, skipped(&of_de));
+        assert_eq!(reported(&de, "2").await.0, "Created");
     }
 }

@@ -55,7 +55,7 @@ fn open(name: &str, settings: &Value) -> Arc<dyn Channel> {
     adapter(name, &open_guard(), &test_trust()).open(settings).unwrap()
 }
 
-/// An answer of a survey as a subscriber is told of it.
+/// An answer of a survey as a subscriber gets it.
 fn event(message_id: &str) -> Outgoing {
     Outgoing {
         message_id: message_id.to_owned(),

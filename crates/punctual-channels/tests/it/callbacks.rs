@@ -63,7 +63,7 @@ impl Call<'_> {
     }
 }
 
-fn told(receipts: &[Receipt]) -> Vec<(&str, ReceiptState, Option<SuppressionReason>)> {
+fn reported(receipts: &[Receipt]) -> Vec<(&str, ReceiptState, Option<SuppressionReason>)> {
     receipts.iter().map(|one| (one.message_id.as_str(), one.state, one.suppress)).collect()
 }
 
@@ -86,7 +86,7 @@ fn twilio_signs_the_address_and_the_sorted_fields() {
         ..Call::default()
     };
     let receipts = good.receipts(&channel);
-    assert_eq!(told(&receipts), [("SM0123456789abcdef0123456789abcdef", ReceiptState::Delivered, None)]);
+    assert_eq!(reported(&receipts), [("SM0123456789abcdef0123456789abcdef", ReceiptState::Delivered, None)]);
     let queried = Call {
         headers: vec![("x-twilio-signature", text(&v, "signatureWithQuery"))],
         query: "tenant=7",
@@ -151,7 +151,7 @@ fn meta_signs_the_body_and_asks_before() {
     };
     let receipts = good.receipts(&channel);
     assert_eq!(
-        told(&receipts),
+        reported(&receipts),
         [
             ("wamid.A", ReceiptState::Delivered, None),
             ("wamid.B", ReceiptState::Failed, None),
@@ -202,7 +202,7 @@ fn sendgrid_signs_the_time_and_the_body_with_a_key_of_its_own() {
     let good = Call { headers: headers("signature"), body: text(&v, "body"), ..Call::default() };
     let receipts = good.receipts(&channel);
     assert_eq!(
-        told(&receipts),
+        reported(&receipts),
         [
             ("14c5d75ce93.dfd.64b469", ReceiptState::Sent, None),
             ("14c5d75ce93.dfd.64b469", ReceiptState::Delivered, None),
@@ -273,7 +273,7 @@ fn a_gateway_s_receipts_are_read_as_its_settings_say() {
     for signature in ["hex", "base64"] {
         let signature = Box::leak(text(&v, signature).to_owned().into_boxed_str());
         let good = Call { body, ..call("x-signature", signature) };
-        assert_eq!(told(&good.receipts(&channel)), expected);
+        assert_eq!(reported(&good.receipts(&channel)), expected);
         let other = Call { body, ..call("x-other", signature) };
         assert_eq!(other.to(&channel), Err(CallbackFault::Signature));
     }
@@ -286,7 +286,7 @@ fn a_gateway_s_receipts_are_read_as_its_settings_say() {
         body,
         ..Call::default()
     };
-    assert_eq!(told(&good.receipts(&channel)), expected);
+    assert_eq!(reported(&good.receipts(&channel)), expected);
     assert_eq!(Call { late: 601, ..good.clone() }.to(&channel), Err(CallbackFault::Stale));
     let unstamped = Call { headers: good.headers[..1].to_vec(), ..good };
     assert_eq!(unstamped.to(&channel), Err(CallbackFault::Signature));
@@ -296,7 +296,7 @@ fn a_gateway_s_receipts_are_read_as_its_settings_say() {
         body: text(&v, "form"),
         ..Call::default()
     };
-    assert_eq!(told(&form.receipts(&channel)), [("m-9", ReceiptState::Delivered, None)]);
+    assert_eq!(reported(&form.receipts(&channel)), [("m-9", ReceiptState::Delivered, None)]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn where_nothing_is_signed_the_caller_must_know_the_secret() {
     );
     let receipts = Call { secret: Some(secret), body: &infobip, ..Call::default() }.receipts(&channel);
     assert_eq!(
-        told(&receipts),
+        reported(&receipts),
         [
             ("i-1", ReceiptState::Delivered, None),
             ("i-2", ReceiptState::Failed, Some(SuppressionReason::HardBounce)),

@@ -1,4 +1,4 @@
-//! A relay inside the test that answers at once and remembers what it was told, write by write.
+//! A relay inside the test that answers at once and remembers what it received, write by write.
 
 use std::sync::{
     Arc, Mutex,

@@ -1,4 +1,4 @@
-//! A stand-in for a provider: it speaks as much of the published API as the test gives it, and can be told to misbehave.
+//! A stand-in for a provider: it speaks as much of the published API as the test gives it, and can be made to misbehave.
 
 use std::{
     collections::VecDeque,

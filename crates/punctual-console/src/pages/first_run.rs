@@ -36,8 +36,8 @@ pub async fn steps(app: &App, visit: &Visit) -> Result<Vec<Step>, Refusal> {
     let defined = channels::all(&mut conn).await?;
     let mut is_tested = notifications::last_delivered(&mut conn).await?.is_some();
     for channel in defined.iter().take(ASKED) {
-        let told = audit::of(&mut conn, &reach, "channel", &channel.key).await?;
-        is_tested |= told.iter().any(|entry| entry.action == AuditAction::Test.as_str());
+        let reported = audit::of(&mut conn, &reach, "channel", &channel.key).await?;
+        is_tested |= reported.iter().any(|entry| entry.action == AuditAction::Test.as_str());
     }
     let has_list = !lists::page(&mut conn, &reach, "", 1).await?.is_empty();
     let has_workflow = !settings::page(&mut conn, &reach, "", 1).await?.is_empty()

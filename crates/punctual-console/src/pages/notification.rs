@@ -101,7 +101,7 @@ struct Detail {
 struct Target {
     address: String,
     pill: Pill,
-    tries: String,
+    attempts: String,
     answer: String,
     message_id: Option<String>,
     when: When,
@@ -123,7 +123,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     }
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
-    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
+    let attempts = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
@@ -139,7 +139,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         reason: words::reason(row.reason_code.as_deref()),
         created: visit.zone.exact(row.created_at),
         details: details(&row),
-        targets: targets(&tries, &skipped, &reported, &visit, now),
+        targets: targets(&attempts, &skipped, &reported, &visit, now),
         not_delivered: reported.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
         can_acknowledge: visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         timeline: in_order(happened(moments, &visit.zone), &visit.zone),
@@ -237,14 +237,14 @@ fn receipt_of(
 
 /// One line a target, with the latest attempt; and those that were left out.
 fn targets(
-    tries: &[AttemptRow],
+    attempts: &[AttemptRow],
     skipped: &[SkippedTarget],
     receipts: &[ReceiptRow],
     visit: &Visit,
     now: Timestamp,
 ) -> Vec<Target> {
     let mut found: Vec<(&AttemptRow, i64)> = Vec::new();
-    for one in tries {
+    for one in attempts {
         match found.iter_mut().find(|(known, _)| known.target == one.target) {
             Some((latest, count)) => {
                 *latest = one;
@@ -256,7 +256,7 @@ fn targets(
     let shaped = found.into_iter().map(|(one, count)| Target {
         address: one.target.clone(),
         pill: words::outcome(one.outcome),
-        tries: counted(count, "attempt", "attempts"),
+        attempts: counted(count, "attempt", "attempts"),
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
         when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
@@ -264,13 +264,13 @@ fn targets(
     });
     let left_out = skipped
         .iter()
-        .filter(|one| !tries.iter().any(|tried| tried.target == one.target && tried.started_at > one.at))
+        .filter(|one| !attempts.iter().any(|tried| tried.target == one.target && tried.started_at > one.at))
         .map(|one| {
             let why = one.detail.as_deref().and_then(SuppressionReason::parse);
             Target {
                 address: one.target.clone(),
                 pill: words::left_out(&one.reason),
-                tries: "left out".to_owned(),
+                attempts: "left out".to_owned(),
                 answer: why.map_or_else(String::new, |why| why.in_words().to_owned()),
                 message_id: None,
                 when: visit.zone.when(instant(one.at), now),

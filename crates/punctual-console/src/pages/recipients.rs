@@ -140,20 +140,20 @@ async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<
 
 fn sentence(shown: &RecipientPage) -> String {
     let count = i64::try_from(shown.rows.len()).unwrap_or(i64::MAX);
-    let mut told = match (count, &shown.more) {
+    let mut reported = match (count, &shown.more) {
         (0, Some(_)) => "None of the newest 20,000 messages went there".to_owned(),
         (0, None) => "No message went there".to_owned(),
         (_, Some(_)) => format!("{} and perhaps older ones", counted(count, "message", "messages")),
         (_, None) => counted(count, "message", "messages"),
     };
     for block in &shown.blocks {
-        told.push_str(&format!("; gets no {} because {}", block.kind, block.why));
+        reported.push_str(&format!("; gets no {} because {}", block.kind, block.why));
     }
     if shown.wants.is_some() {
-        told.push_str("; has said what it wants");
+        reported.push_str("; has said what it wants");
     }
-    told.push('.');
-    told
+    reported.push('.');
+    reported
 }
 
 fn block(row: suppressions::SuppressionRow, visit: &Visit, now: Timestamp) -> Block {

@@ -3,6 +3,7 @@
 mod editor;
 mod fields;
 mod shape;
+mod triggers;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
@@ -111,13 +112,8 @@ fn shaped(row: SettingRow, visit: &Visit, now: Timestamp) -> Row {
     let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
     let changed = Timestamp::from_microsecond(row.updated_at).unwrap_or_default();
     Row {
-        summary: in_words(&row.kind, &definition),
-        kind: match row.kind.as_str() {
-            "dateBased" => "by date",
-            "recurring" => "recurring",
-            "threshold" => "by threshold",
-            _ => "its own",
-        },
+        summary: triggers::in_words(&row.kind, &definition),
+        kind: triggers::of(&row.kind).map_or("its own", |one| one.name),
         pill: pill_of(&row),
         changed: visit.zone.when(changed, now),
         id: row.id,
@@ -132,37 +128,5 @@ fn pill_of(row: &SettingRow) -> Pill {
     match row.active {
         true => Pill { word: "active", class: "good" },
         false => Pill { word: "switched off", class: "muted" },
-    }
-}
-
-/// What a setting does, in one line.
-fn in_words(kind: &str, definition: &Value) -> String {
-    let text =
-        |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    match kind {
-        "dateBased" => {
-            let offsets = definition.pointer("/date/offsetsDays").and_then(Value::as_array);
-            let days: Vec<String> = offsets
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_i64)
-                .map(|days| match days {
-                    0 => "on the day".to_owned(),
-                    1.. => format!("{} before", counted(days, "day", "days")),
-                    _ => format!("{} after", counted(-days, "day", "days")),
-                })
-                .collect();
-            format!("{} {}", days.join(", "), text("/date/field"))
-        }
-        "recurring" => format!(
-            "every {} after {}",
-            definition.pointer("/recurring/every").and_then(Value::as_str).unwrap_or("year"),
-            text("/recurring/field")
-        ),
-        "threshold" => {
-            let value = definition.pointer("/threshold/value").cloned().unwrap_or_default();
-            format!("{} {value}, {}", text("/threshold/op"), text("/threshold/firingPolicy"))
-        }
-        _ => String::new(),
     }
 }

@@ -119,8 +119,8 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String
 }
 
 fn agent_line(app: &Shared, visit: &Visit, row: AgentRow) -> AgentLine {
-    let heard = Timestamp::from_microsecond(row.last_contact_at).unwrap_or_default();
-    let pill = match heard < app.engine.silent_since() {
+    let received = Timestamp::from_microsecond(row.last_contact_at).unwrap_or_default();
+    let pill = match received < app.engine.silent_since() {
         true => Pill { word: "silent", class: "bad" },
         false => Pill { word: "heard from", class: "good" },
     };
@@ -129,14 +129,14 @@ fn agent_line(app: &Shared, visit: &Visit, row: AgentRow) -> AgentLine {
     AgentLine {
         name: if row.agent.is_empty() { "without a name".to_owned() } else { row.agent },
         pill,
-        contact: visit.zone.when(heard, Visit::now(app)),
+        contact: visit.zone.when(received, Visit::now(app)),
         about: format!("{} waiting there{clock}{version}", words::grouped(row.backlog)),
     }
 }
 
 fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
-    let heard = row.last_contact_at.and_then(|at| Timestamp::from_microsecond(at).ok());
-    let word = match heard {
+    let received = row.last_contact_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let word = match received {
         _ if row.revoked_at.is_some() => Pill { word: "revoked", class: "muted" },
         None => Pill { word: "never called", class: "neutral" },
         Some(at) if at < app.engine.silent_since() => Pill { word: "silent", class: "bad" },
@@ -145,7 +145,7 @@ fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
     Site {
         id: row.id.clone(),
         pill: word,
-        contact: heard.map(|at| visit.zone.when(at, Visit::now(app))),
+        contact: received.map(|at| visit.zone.when(at, Visit::now(app))),
         backlog: words::grouped(row.backlog.unwrap_or(0)),
         oldest: row
             .oldest_buffered_age_seconds

@@ -81,10 +81,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         } else {
             Vec::new()
         };
-        let of =
-            |status: &str| counts.iter().filter(|one| one.status == status).map(|one| one.count).sum::<i64>();
         let asked: i64 = counts.iter().map(|one| one.count).sum();
-        let answered = of("completed");
+        let completed = counts.iter().filter(|one| one.status == InstanceStatus::Completed);
+        let answered: i64 = completed.map(|one| one.count).sum();
         let reached: i64 = counts.iter().map(|one| one.reached).sum();
         asked_in_all += asked;
         answered_in_all += answered;
@@ -180,13 +179,12 @@ async fn found_with_rows(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow
 }
 
 /// How an instance is, as a pill.
-fn instance_pill(status: &str) -> Pill {
-    match InstanceStatus::parse(status) {
-        Some(InstanceStatus::Pending) => Pill { word: "waiting", class: "neutral" },
-        Some(InstanceStatus::Sent) => Pill { word: "sent", class: "good outline" },
-        Some(InstanceStatus::Opened) => Pill { word: "opened", class: "warn outline" },
-        Some(InstanceStatus::Completed) => Pill { word: "answered", class: "good" },
-        Some(InstanceStatus::Expired) => Pill { word: "expired", class: "muted" },
-        None => Pill { word: "unknown", class: "muted" },
+fn instance_pill(status: InstanceStatus) -> Pill {
+    match status {
+        InstanceStatus::Pending => Pill { word: "waiting", class: "neutral" },
+        InstanceStatus::Sent => Pill { word: "sent", class: "good outline" },
+        InstanceStatus::Opened => Pill { word: "opened", class: "warn outline" },
+        InstanceStatus::Completed => Pill { word: "answered", class: "good" },
+        InstanceStatus::Expired => Pill { word: "expired", class: "muted" },
     }
 }

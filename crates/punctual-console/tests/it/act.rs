@@ -28,7 +28,7 @@ async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: TestBed) 
         page.text
     );
     assert_eq!(bed.sent_to(), ["you@example.org"]);
-    for (channel, address, told) in [
+    for (channel, address, shown) in [
         ("email:default", "you", "no “@”"),
         ("email:none", "you@example.org", "There is no such channel."),
         ("nonsense", "you@example.org", "There is no such channel."),
@@ -36,7 +36,7 @@ async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: TestBed) 
     ] {
         let page = client.act("/channels/test", &[("channel", channel), ("address", address)]).await;
         assert!(
-            page.text.contains("not sent</span>") && page.text.contains(told),
+            page.text.contains("not sent</span>") && page.text.contains(shown),
             "{channel}: {}",
             page.text
         );
@@ -81,8 +81,8 @@ async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: TestBed) {
     client.act("/outbox/act", &fields).await.leads_to("/outbox?status=parked&done=retry.2.1");
     bed.tick().await;
     assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "delivered");
-    let told = client.page("/outbox?status=parked&done=retry.2.1").await;
-    assert!(told.contains("Retrying 2 messages. 1 row was left alone"), "{told}");
+    let shown = client.page("/outbox?status=parked&done=retry.2.1").await;
+    assert!(shown.contains("Retrying 2 messages. 1 row was left alone"), "{shown}");
     // No row was chosen: back to where it came from.
     client
         .act("/outbox/confirm", &[("action", "retry"), ("back", "/outbox?q=x")])

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{chromium::Chromium, client::ADMIN, reminders::tell};
+use crate::{chromium::Chromium, client::ADMIN, reminders::put_source};
 
 /// A console on real time with a browser in front of it.
 pub struct Stage {
@@ -156,7 +156,7 @@ async fn busy(bed: TestBed) -> TestBed {
     bed.list("ops", "email:default", &["ops@example.org", "night-shift@example.org"]).await;
     bed.list("management", "email:default", &["board@example.org"]).await;
     bed.list("legacy", "email:default", &["old-pager@example.org"]).await;
-    let told = [
+    let shown = [
         ("plant-7", "Pump 7: pressure low", "ops"),
         ("plant-7", "Pump 7: pressure back to normal", "ops"),
         ("depot-2", "Nightly backup finished", "ops"),
@@ -168,7 +168,7 @@ async fn busy(bed: TestBed) -> TestBed {
         for (wave, slow) in [(0, 31), (1, 7), (2, 13)] {
             let size = 2 + (quarter * 5 + wave * 3) % 7;
             let new =
-                told.iter().cycle().skip(quarter + wave).take(size).filter_map(|(site, subject, list)| {
+                shown.iter().cycle().skip(quarter + wave).take(size).filter_map(|(site, subject, list)| {
                     // What goes to the old pager is seldom.
                     if *list == "legacy" && (quarter % 9 > 0 || wave > 0) {
                         return None;
@@ -192,7 +192,7 @@ async fn busy(bed: TestBed) -> TestBed {
     bed.accept(vec![sms]).await;
     bed.tick().await;
     bed.run_for(1_500).await;
-    let fresh: Vec<_> = told[..3]
+    let fresh: Vec<_> = shown[..3]
         .iter()
         .map(|(site, subject, list)| {
             let mut new = bed.message_to_list(list);
@@ -471,7 +471,7 @@ fn a_reminder_is_planned_saved_and_explained() {
         for id in ["1", "2", "3"] {
             let state =
                 json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "email": "aroha@example.org" });
-            tell(&bed, "document", id, &state).await;
+            put_source(&bed, "document", id, &state).await;
         }
         let mut stage = Stage::on(&bed).await;
         stage.sign_in().await;

@@ -171,14 +171,14 @@ async fn a_recipient_is_explained(bed: TestBed) {
     .unwrap();
     bed.engine.change_preference(&Actor::named("test"), "ann", |kept| *kept = wants).await.unwrap();
     let page = client.page("/recipients?address=ANN%40example.org").await;
-    for told in [
+    for expected in [
         "1 message; gets no email because",
         "Called &#60;spam&#62;",
         "offers",
         "22:00–07:00",
         "href=\"/operations/people/ann\"",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     assert_eq!(rows(&page).iter().filter(|row| row.contains('-')).count(), 1, "{page}");
     let found = client.page("/search?q=ann%40example.org").await;

@@ -22,8 +22,8 @@ pub struct Chromium {
     /// The page's session.
     page: Option<String>,
     sent: u64,
-    /// What the page told by itself since the last look: errors, requests, loads.
-    pub told: Vec<Value>,
+    /// What the page reported by itself since the last look: errors, requests, loads.
+    pub events: Vec<Value>,
     _profile: TempDir,
 }
 
@@ -83,7 +83,7 @@ impl Chromium {
             .unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut browser =
-            Self { _child: child, to, from, page: None, sent: 0, told: Vec::new(), _profile: profile };
+            Self { _child: child, to, from, page: None, sent: 0, events: Vec::new(), _profile: profile };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" })).await;
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let session = browser.call("Target.attachToTarget", attach).await;
@@ -99,7 +99,7 @@ impl Chromium {
         let mut bytes = Vec::new();
         let read = tokio::time::timeout_at(end, self.from.read_until(0, &mut bytes)).await;
         let read = read
-            .unwrap_or_else(|_| panic!("no {awaited} within {PATIENCE:?}; last came {:?}", self.told.last()));
+            .unwrap_or_else(|_| panic!("no {awaited} within {PATIENCE:?}; last came {:?}", self.events.last()));
         assert!(read.unwrap() > 0, "Chromium ended");
         bytes.pop();
         serde_json::from_slice(&bytes).unwrap()
@@ -118,7 +118,7 @@ impl Chromium {
         loop {
             let mut message = self.message(method, end).await;
             if message["id"] != self.sent {
-                self.told.push(message);
+                self.events.push(message);
                 continue;
             }
             return match message["error"].take() {
@@ -151,14 +151,14 @@ impl Chromium {
     }
 
     fn forget_loads(&mut self) {
-        self.told.retain(|message| message["method"] != "Page.loadEventFired");
+        self.events.retain(|message| message["method"] != "Page.loadEventFired");
     }
 
     async fn loaded(&mut self) {
         let end = Instant::now() + PATIENCE;
-        while !self.told.iter().any(|message| message["method"] == "Page.loadEventFired") {
+        while !self.events.iter().any(|message| message["method"] == "Page.loadEventFired") {
             let message = self.message("load of a page", end).await;
-            self.told.push(message);
+            self.events.push(message);
         }
     }
 
@@ -294,6 +294,6 @@ impl Chromium {
             }
             _ => false,
         };
-        self.told.iter().filter(is_bad).collect()
+        self.events.iter().filter(is_bad).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The editors of workflows in a real browser: made by clicking as a person would, seen to send, and looked at with axe-core.
+//! The editors of workflows in a real browser: made by clicking as a person would, seen to send, and checked with axe-core.
 //!
 //! On SQLite alone: the browser sees no database, and the pages are tested on both through the router.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     browser::{Stage, on_sqlite},
-    reminders::tell,
+    reminders::put_source,
     settings_browser::{FINDINGS, axe, fill, follow, notice},
 };
 
@@ -55,7 +55,7 @@ async fn value(stage: &mut Stage, name: &str) -> Value {
 
 /// Forms that were refused are answers of 422 and 409, which a browser notes.
 pub fn forgive_refusals(stage: &mut Stage) {
-    stage.browser.told.retain(|message| {
+    stage.browser.events.retain(|message| {
         let text = message["params"]["entry"]["text"].as_str().unwrap_or_default();
         !text.contains("status of 422") && !text.contains("status of 409")
     });
@@ -204,7 +204,7 @@ fn a_survey_is_built_without_script() {
         press(&mut stage, "up /schema/questions/2").await;
         assert_eq!(value(&mut stage, "/schema/questions/1/type").await, "text");
         assert_eq!(value(&mut stage, "/schema/questions/2/text/en").await, "What should be better?");
-        stage.browser.told.retain(|message| !message.to_string().contains("console.js"));
+        stage.browser.events.retain(|message| !message.to_string().contains("console.js"));
         stage.finish();
     });
 }
@@ -214,7 +214,7 @@ fn a_reminder_is_made_from_a_real_source_and_seen_to_send() {
     on_sqlite(async |bed| {
         for (id, expires) in [("1", "2026-06-20"), ("2", "2026-06-21"), ("3", "2026-02-01")] {
             let state = json!({ "kind": "first-aid", "expiresOn": expires, "email": "aroha@example.org", "owner": "Aroha" });
-            tell(&bed, "document", id, &state).await;
+            put_source(&bed, "document", id, &state).await;
         }
         let mut stage = Stage::on(&bed).await;
         stage.sign_in().await;

@@ -11,7 +11,7 @@ use crate::{
     charts::hours,
     client::Client,
     every_page::{is_for_strangers, routes},
-    reminders::tell,
+    reminders::put_source,
     samples::Samples,
     settings::with_adapters,
 };
@@ -80,7 +80,7 @@ async fn full_day(bed: &TestBed) -> (TestBed, Samples) {
     // More reminders on one day than a list names.
     for n in 0..120 {
         let state = json!({ "expiresOn": "2026-06-28", "email": format!("p{n}@example.org") });
-        tell(&bed, "document", &format!("more-{n}"), &state).await;
+        put_source(&bed, "document", &format!("more-{n}"), &state).await;
     }
     let bed = hours(&bed).await;
     for _ in 0..3 {

@@ -150,7 +150,7 @@ fn every_page_has_no_finding_of_axe_in_a_browser() {
         assert!(findings.is_empty(), "{} findings: {findings:#?}", findings.len());
         forgive_refusals(&mut stage);
         // The page that is not there.
-        stage.browser.told.retain(|message| {
+        stage.browser.events.retain(|message| {
             !message["params"]["entry"]["text"].as_str().unwrap_or_default().contains("status of 404")
         });
         stage.finish();

@@ -7,7 +7,7 @@ use crate::{
     browser::{Stage, on_sqlite},
     client::Client,
     editors_browser::{choose, choose_and_wait},
-    reminders::tell,
+    reminders::put_source,
     settings::with_adapters,
     settings_browser::{Relay, fill, follow, notice},
 };
@@ -52,9 +52,9 @@ fn the_first_mail_and_the_first_reminder_in_a_browser() {
         let mut tx = bed.begin().await;
         punctual_store::channels::delete(&mut tx.conn(), "email:default").await.unwrap();
         tx.commit().await.unwrap();
-        // A program has told of one document already.
+        // A program has put one document already.
         let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-16", "email": "aroha@example.org" });
-        tell(&bed, "document", "1", &state).await;
+        put_source(&bed, "document", "1", &state).await;
         let mut stage = Stage::on(&bed).await;
         stage.sign_in().await;
         assert_eq!(stage.texts(".steps .past").await.len(), 0);

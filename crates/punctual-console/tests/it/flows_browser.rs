@@ -62,7 +62,7 @@ fn a_user_is_invited_for_one_unit_in_a_browser() {
             json!(null),
             "nothing to act with"
         );
-        stage.browser.told.retain(|message| {
+        stage.browser.events.retain(|message| {
             !message["params"]["entry"]["text"].as_str().unwrap_or_default().contains("status of 422")
         });
         stage.finish();
@@ -159,9 +159,9 @@ fn a_person_is_found_and_everything_to_them_is_explained_in_a_browser() {
         assert!(stage.texts("section[aria-label=People] .item-title").await.contains(&"Ann".to_owned()));
         follow(&mut stage, "Everything to ann@example.org").await;
         assert_eq!(stage.texts("h1").await, ["ann@example.org"]);
-        let told = stage.texts("main").await.join(" ");
+        let events = stage.texts("main").await.join(" ");
         for part in ["2 messages; has said what it wants.", "offers", "22:00–07:00", "Rehearsal"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(events.contains(part), "{part}: {events}");
         }
         assert_eq!(stage.texts("td.subject a").await, ["Freezer 3 is warm", "Your certificate expires"]);
         assert_eq!(stage.texts("td.state .pill").await, ["parked", "delivered"]);
@@ -179,8 +179,8 @@ fn a_person_is_found_and_everything_to_them_is_explained_in_a_browser() {
         follow(&mut stage, "Ann").await;
         stage.browser.until("location.pathname === '/operations/people/ann'").await;
         stage.open("/recipients?address=%2B49301234567").await;
-        let told = stage.texts("main").await.join(" ");
-        assert!(told.contains("gets no sms because") && told.contains("Asked by phone"), "{told}");
+        let events = stage.texts("main").await.join(" ");
+        assert!(events.contains("gets no sms because") && events.contains("Asked by phone"), "{events}");
         bed.leaves_open("a message is parked and an event is planned");
         stage.finish();
     });

@@ -32,16 +32,16 @@ async fn browsed(client: &Client, path: &str) -> Reply {
 async fn an_address_with_nothing_at_it_is_a_page_for_people_alone(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let reply = browsed(&client, "/outbx").await.refused(404, "not_found");
-    for told in [
+    for events in [
         "There is no such page",
         "Nothing is at /outbx.",
         "href=\"/search?q=outbx\"",
         "<nav aria-label=\"Pages\">",
     ] {
-        assert!(reply.text.contains(told), "{told}: {}", reply.text);
+        assert!(reply.text.contains(events), "{events}: {}", reply.text);
     }
     assert!(reply.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
-    // Without a session it is a page all the same, and tells nothing.
+    // Without a session it is a page all the same, and shows nothing.
     let stranger = browsed(&client.nobody(), "/outbx").await.refused(404, "not_found");
     assert!(!stranger.text.contains("<nav"), "{}", stranger.text);
     // Programs get what the API says.
@@ -64,8 +64,8 @@ async fn refusals_stand_in_the_frame_of_whoever_is_signed_in(bed: TestBed) {
     assert!(missing.text.contains("<nav") && missing.text.contains("href=\"/outbox\""), "{}", missing.text);
     let reader = admin.with_key(&[Scope::Read], None).await;
     let refused = reader.act("/outbox/act", &[("action", "retry")]).await.refused(403, "scope_missing");
-    for told in ["somebody may not do this", "href=\"/account\"", "what you typed is still there", "<nav"] {
-        assert!(refused.text.contains(told), "{told}: {}", refused.text);
+    for events in ["somebody may not do this", "href=\"/account\"", "what you typed is still there", "<nav"] {
+        assert!(refused.text.contains(events), "{events}: {}", refused.text);
     }
     let list = [("/name", "ops"), ("/type", "email"), ("/targets", "a@example.org"), ("version", "")];
     admin.act("/settings/lists/save", &list).await;
@@ -227,7 +227,7 @@ fn people_are_helped_where_there_is_nothing_in_a_browser() {
         let row = lists::get(&mut bed.read().await.conn(), &Reach::Everything, "night").await.unwrap();
         assert!(row.is_some());
         // A browser notes each answer that is a refusal.
-        stage.browser.told.retain(|message| {
+        stage.browser.events.retain(|message| {
             let text = message["params"]["entry"]["text"].as_str().unwrap_or_default();
             !text.contains("status of 404") && !text.contains("status of 401")
         });

@@ -1,4 +1,4 @@
-//! The live connection: it greets, tells of changes, and ends when the server stops.
+//! The live connection: it greets, reports changes, and ends when the server stops.
 //!
 //! On SQLite alone: what it uses is tested on both in the store.
 
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::ADMIN;
 
 #[test]
-fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
+fn a_watcher_gets_a_change_and_keeps_no_server_from_stopping() {
     run(TestBedBuilder::new(Database::Sqlite), async |bed| {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -53,14 +53,14 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
         let mut watcher = TcpStream::connect(address).await.unwrap();
         let ask = format!("GET /live HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\n\r\n");
         watcher.write_all(ask.as_bytes()).await.unwrap();
-        let mut told = Told { watcher, text: String::new() };
-        told.until("event: hello").await;
-        assert!(told.text.contains("content-type: text/event-stream"), "{}", told.text);
+        let mut shown = Replies { watcher, text: String::new() };
+        shown.until("event: hello").await;
+        assert!(shown.text.contains("content-type: text/event-stream"), "{}", shown.text);
         // The first look may come after the first row; one of several is seen for sure.
-        while !told.text.contains("event: change") {
+        while !shown.text.contains("event: change") {
             bed.accept_to(&["a@example.org"]).await;
             bed.tick().await;
-            told.some().await;
+            shown.some().await;
         }
         stop.cancel();
         let ended = tokio::time::timeout(Duration::from_secs(60), server).await;
@@ -68,12 +68,12 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
     });
 }
 
-struct Told {
+struct Replies {
     watcher: TcpStream,
     text: String,
 }
 
-impl Told {
+impl Replies {
     async fn until(&mut self, wanted: &str) {
         while !self.text.contains(wanted) {
             let read = tokio::time::timeout(Duration::from_secs(60), self.read()).await;

@@ -74,7 +74,7 @@ pub async fn put(bed: &TestBed, new: NewSubject) -> String {
     new.id
 }
 
-/// Some weeks of a small company: told, to come, whole days, tasks, one long, one out of step.
+/// Some weeks of a small company: sent, to come, whole days, tasks, one long, one out of step.
 async fn month(bed: &TestBed) -> String {
     for id in ["ann", "ben"] {
         person(bed, id).await;
@@ -288,7 +288,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
     let id = month(&bed).await;
     let client = Client::admin(&bed).await;
     let page = client.page(&format!("/operations/events/{id}")).await;
-    for told in [
+    for expected in [
         "Its people are notified in 30 min.",
         "At the start",
         "At the end",
@@ -297,7 +297,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
         "<span class=\"pill good\">delivered</span>",
         "<span class=\"pill neutral\">scheduled</span>",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     client.get("/operations/events/none").await.refused(404, "not_found");
     client.get(&format!("/operations/tasks/{id}")).await.refused(404, "not_found");

@@ -1,4 +1,4 @@
-//! The outbox: what is found, in which order, and what is told about it.
+//! The outbox: what is found, in which order, and what is shown about it.
 
 use punctual_model::{NotificationSource, SendOutcome};
 use punctual_testkit::{Scripted, TestBed, on_both};
@@ -15,7 +15,7 @@ on_both! {
     pages_follow_each_other;
     stuck_rows_have_a_badge_and_a_list_of_their_own;
     rows_that_wait_say_why_and_are_not_stuck;
-    a_wrong_time_is_told_beside_its_field;
+    a_wrong_time_is_reported_beside_its_field;
     a_tile_opens_exactly_the_rows_that_it_counts;
     a_key_of_one_business_unit_sees_no_other;
 }
@@ -112,9 +112,9 @@ async fn recipients_errors_and_ids_are_found_too(bed: TestBed) {
     assert!(page.contains(">To</th>") && page.contains("b@example.org"), "{page}");
     // One to a list is found by the address it went to.
     bed.list("ops", "memory:default", &["ann@b.example", "ben@b.example"]).await;
-    let told = bed.accept_one(bed.message_to_list("ops")).await;
+    let shown = bed.accept_one(bed.message_to_list("ops")).await;
     bed.tick().await;
-    assert_eq!(rows(&client.page("/outbox?q=ann@b.example").await), [told]);
+    assert_eq!(rows(&client.page("/outbox?q=ann@b.example").await), [shown]);
     let mut three = bed.message("c@example.org");
     three.audience = punctual_model::Audience::Targets(vec!["c@x".into(), "d@x".into(), "e@x".into()]);
     bed.accept_one(three).await;
@@ -190,7 +190,7 @@ async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: TestBed) {
     bed.leaves_open("it is tried for an hour and a half");
 }
 
-async fn a_wrong_time_is_told_beside_its_field(bed: TestBed) {
+async fn a_wrong_time_is_reported_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox?from=yesterday").await;
     assert!(

@@ -13,11 +13,11 @@ on_both! {
     times_are_in_the_viewer_s_zone;
     a_channel_that_cannot_send_says_why;
     a_channel_s_last_hour_is_shown;
-    sites_show_who_is_heard_from_and_what_waits_there;
+    sites_show_the_last_contact_and_what_waits_there;
     nodes_show_who_works_and_who_is_cut_off;
     consumers_show_how_they_are;
     a_page_that_answered_a_form_is_not_asked_for_again;
-    a_database_that_is_away_is_told_and_comes_back;
+    a_database_that_is_away_is_reported_and_comes_back;
 }
 
 async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
@@ -56,7 +56,7 @@ async fn a_timeline_has_every_attempt_with_its_answer(bed: TestBed) {
     bed.run_for(120).await;
     let client = Client::admin(&bed).await;
     let page = client.page(&format!("/notifications/{id}")).await;
-    for told in [
+    for shown in [
         "Delivered 1 min ago, 1 min after it was queued.",
         "Attempt 1 to a@example.org: failed for now",
         "451 greylisted",
@@ -66,7 +66,7 @@ async fn a_timeline_has_every_attempt_with_its_answer(bed: TestBed) {
         "sandbox src=\"/notifications/",
         "&#60;h1&#62;Hello",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(shown), "{shown}: {page}");
     }
     client.get("/notifications/none").await.refused(404, "not_found");
     client.get("/notifications/none/html").await.refused(404, "not_found");
@@ -108,7 +108,7 @@ async fn a_channel_s_last_hour_is_shown(bed: TestBed) {
     assert!(page.contains("last error <time") && page.contains("550 &#60;no&#62;"), "{page}");
 }
 
-async fn a_database_that_is_away_is_told_and_comes_back(bed: TestBed) {
+async fn a_database_that_is_away_is_reported_and_comes_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
     bed.faults.fail("attention.counts", false, 1);
     let reply = client.get("/outbox").await.refused(503, "storage_unavailable");
@@ -183,7 +183,7 @@ async fn consumers_show_how_they_are(bed: TestBed) {
     assert!(attention.contains("No node runs it") && attention.contains("/consumers"), "{attention}");
 }
 
-async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {
+async fn sites_show_the_last_contact_and_what_waits_there(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/sites").await.contains("No sites yet"));
     let mut tx = bed.begin().await;

@@ -188,7 +188,7 @@ async fn another_business_unit_s_people_are_not_there(bed: TestBed) {
     other.get("/operations/people/ann").await.refused(404, "not_found");
     assert!(rows(&other.page("/operations/people").await).is_empty());
     other.act("/operations/people/delete", &[("id", "ann")]).await.refused(404, "not_found");
-    // The id is taken: nothing is overwritten, and nothing of who has it is told.
+    // The id is taken: nothing is overwritten, and nothing of who has it is shown.
     other.act("/operations/people/save", &ANN).await.refused(409, "id_reused");
     let reply = other.act("/operations/people/save", &with(&fields, &[("id", "ben")])).await;
     assert!(reply.text.contains("There is no business unit"), "{}", reply.text);

@@ -118,14 +118,14 @@ async fn the_page_speaks_the_person_s_language(bed: TestBed) {
         let headers: &[(&str, &str)] = if accept.is_empty() { &[] } else { &[("accept-language", accept)] };
         stranger.send(Method::GET, &path, headers, String::new()).await.text
     };
-    for (accept, told) in [
+    for (accept, shown) in [
         ("", "<html lang=\"en\" dir=\"ltr\">"),
         ("sw", "<html lang=\"en\" dir=\"ltr\">"),
         ("sw, fr;q=0.5, de-AT;q=0.9", "Wovon Sie hören möchten"),
         ("ar-IQ,en;q=0.8", "<html lang=\"ar\" dir=\"rtl\">"),
     ] {
         let page = opened(accept).await;
-        assert!(page.contains(told), "{accept}: {page}");
+        assert!(page.contains(shown), "{accept}: {page}");
     }
     // What they have said themselves counts more than the browser they happen to use.
     bed.engine
@@ -161,8 +161,8 @@ async fn operators_see_what_people_want(bed: TestBed) {
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
     bed.engine.change_preference(&Actor::named("test"), "ann", |kept| *kept = wanted).await.unwrap();
     let page = admin.page("/preferences").await;
-    for told in ["ann@example.org", "offers", "22:00–07:00", "sms:a → email:b"] {
-        assert!(page.contains(told), "{told}: {page}");
+    for shown in ["ann@example.org", "offers", "22:00–07:00", "sms:a → email:b"] {
+        assert!(page.contains(shown), "{shown}: {page}");
     }
     assert!(admin.page("/preferences?q=ann%40example.org").await.contains("1 person"));
     assert!(admin.page("/preferences?q=bob").await.contains("Nothing is known of bob"));

@@ -12,7 +12,7 @@ use crate::{
 };
 
 on_both! {
-    a_message_s_page_tells_accepted_and_confirmed_apart;
+    a_message_s_page_distinguishes_accepted_and_confirmed;
     an_address_is_added_found_and_taken_off;
     who_may_only_read_changes_nothing;
     messages_are_read_one_by_one_and_all_at_once;
@@ -29,7 +29,7 @@ async fn with_provider(bed: &TestBed) -> TestBed {
     bed
 }
 
-async fn tell(bed: &TestBed, items: Value) {
+async fn report(bed: &TestBed, items: Value) {
     let header = |name: &str| (name == "x-signature").then(|| "good".to_owned());
     let body = items.to_string();
     let call = Callback {
@@ -43,7 +43,7 @@ async fn tell(bed: &TestBed, items: Value) {
     bed.engine.take_callback("email:p", &call).await.unwrap().unwrap();
 }
 
-async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: TestBed) {
+async fn a_message_s_page_distinguishes_accepted_and_confirmed(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let client = Client::admin(&bed).await;
     client
@@ -58,13 +58,13 @@ async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: TestBed) {
     let page = client.page(&path).await;
     assert_eq!(page.matches("not confirmed yet").count(), 2, "{page}");
     assert!(page.contains("suppressed") && page.contains("eve@example.org was left out"), "{page}");
-    tell(&bed, json!([
+    report(&bed, json!([
         { "id": "id-ann@example.org", "state": "delivered" },
         { "id": "id-bob@example.org", "state": "failed", "detail": "550 5.1.1 <gone>", "suppress": "hardBounce" },
     ]))
     .await;
     let page = client.page(&path).await;
-    for told in [
+    for shown in [
         ">confirmed</span>",
         ">not delivered</span>",
         "Arrived at ann@example.org",
@@ -73,7 +73,7 @@ async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: TestBed) {
         "bob@example.org: 550 5.1.1 &#60;gone&#62;",
         "I have seen it",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(shown), "{shown}: {page}");
     }
     assert!(client.page("/attention").await.contains("not delivered"));
     client.act(&format!("{path}/acknowledge"), &[]).await.leads_to(&path);
@@ -98,14 +98,14 @@ async fn an_address_is_added_found_and_taken_off(bed: TestBed) {
     let refused = add("email", "no address").await;
     assert!(refused.status == 200 && refused.text.contains("value=\"no address\""), "{}", refused.text);
     let page = client.page("/suppressions").await;
-    for told in [
+    for shown in [
         "2 addresses get no messages.",
         "ann@example.org",
         "+49301234567",
         "asked &#60;us&#62;",
         ">by hand</span>",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(shown), "{shown}: {page}");
     }
     let found = client.page("/suppressions?q=ANN&type=email&reason=manual").await;
     assert!(found.contains("ann@example.org") && !found.contains("+49301234567"), "{found}");
@@ -227,7 +227,7 @@ fn a_new_message_shows_in_an_open_tab_and_the_pages_look_right() {
         bed.tick().await;
         stage.open(&format!("/notifications/{id}")).await;
         stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
-        tell(&bed, json!([
+        report(&bed, json!([
             { "id": "id-bob@example.org", "state": "failed", "detail": "550 5.1.1 no such user here", "suppress": "hardBounce" },
             { "id": "id-eve@example.org", "state": "delivered" },
         ]))

@@ -34,8 +34,8 @@ pub fn definition() -> Value {
         "recipients": { "addresses": ["a@b.example"] }, "delivery": { "channel": "email:default" } })
 }
 
-/// Tells the state of a source, as the API does.
-pub async fn tell(bed: &TestBed, kind: &str, id: &str, state: &Value) {
+/// Puts the state of a source, as the API does.
+pub async fn put_source(bed: &TestBed, kind: &str, id: &str, state: &Value) {
     let event = Event {
         id: "1".into(),
         source: "/test".into(),
@@ -84,12 +84,12 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/reminders").await.contains("No reminders yet"));
     assert!(client.page("/sources").await.contains("No sources yet"));
-    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
-    tell(&bed, "document", "43", &json!({ "expiresOn": "2026-03-01" })).await;
+    put_source(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    put_source(&bed, "document", "43", &json!({ "expiresOn": "2026-03-01" })).await;
     let text = definition().to_string();
     let planned = client.act("/reminders/save", &as_json(&text)).await;
     assert_eq!(planned.status, 200, "{}", planned.text);
-    for told in [
+    for expected in [
         "<dt>created</dt><dd>3</dd>",
         "First aid, document 42: 30 days before 20 Jun",
         "3 messages in the last twelve months, as the sources are now.",
@@ -97,7 +97,7 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
         "Computed from the present states of sources",
         "It is for 2 of 2 sources of this kind.",
     ] {
-        assert!(planned.text.contains(told), "{told}: {}", planned.text);
+        assert!(planned.text.contains(expected), "{expected}: {}", planned.text);
     }
     assert!(client.page("/reminders").await.contains("No reminders yet"), "a plan changes nothing");
     save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
@@ -138,8 +138,8 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     );
     bed.run_for(60 * 86_400).await;
     assert_eq!(bed.sent().len(), 1);
-    let told = bed.audit("reminder-setting", &id).await;
-    assert_eq!(told, ["create", "change"]);
+    let expected = bed.audit("reminder-setting", &id).await;
+    assert_eq!(expected, ["create", "change"]);
 }
 
 async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: TestBed) {
@@ -204,8 +204,8 @@ async fn a_setting_is_written_and_changed_in_fields(bed: TestBed) {
             assert_eq!(shown(&page, name), name == asks, "{kind} {name}");
         }
     }
-    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20", "kind": "first-aid" })).await;
-    tell(&bed, "document", "43", &json!({ "expiresOn": "2026-06-20", "kind": "other" })).await;
+    put_source(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20", "kind": "first-aid" })).await;
+    put_source(&bed, "document", "43", &json!({ "expiresOn": "2026-06-20", "kind": "other" })).await;
     // The fields are picked from a source, with its values.
     let page = client.page("/reminders/new?sourceType=document").await;
     assert!(
@@ -325,7 +325,7 @@ async fn what_the_fields_cannot_say_is_edited_as_text(bed: TestBed) {
 async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
     save(&client, &FIELDS).await.leads_to("/reminders?saved=yes");
-    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    put_source(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let id = rows(&client.page("/reminders").await).remove(0);
     let asked = client.page(&format!("/reminders/{id}/remove")).await;
     assert!(asked.contains("3 planned reminders will be taken back"), "{asked}");
@@ -345,7 +345,7 @@ async fn the_overview_leaves_out_housekeeping(bed: TestBed) {
     let client = Client::admin(&bed).await;
     punctual_workflows::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
     save(&client, &FIELDS).await.leads_to("/reminders?saved=yes");
-    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    put_source(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let page = client.page("/").await;
     assert!(
         page.contains("First aid, document 42")
@@ -384,7 +384,7 @@ async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     let text = definition().to_string();
     save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
     for id in 0..60 {
-        tell(&bed, "document", &format!("{id:02}"), &json!({ "expiresOn": "2026-06-20" })).await;
+        put_source(&bed, "document", &format!("{id:02}"), &json!({ "expiresOn": "2026-06-20" })).await;
     }
     let list = client.page("/sources?type=document").await;
     assert_eq!(rows(&list).len(), 50);

@@ -419,8 +419,11 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
     assert!(client.page(&link).await.contains("Stage 1 of 4"));
     client.act("/reports/rollouts/back", &back).await.refused(409, "stale_version");
     assert!(rows(&client.page("/reports/rollouts").await) == [link.clone()]);
-    let told = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
-    assert!(told.contains(&"roll-back".to_owned()) && told.contains(&"note".to_owned()), "{told:?}");
+    let expected_text = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert!(
+        expected_text.contains(&"roll-back".to_owned()) && expected_text.contains(&"note".to_owned()),
+        "{expected_text:?}"
+    );
 }
 
 async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: TestBed) {
@@ -455,8 +458,8 @@ async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: TestBed) {
     client.act("/reports/rollouts/end", &fields("4")).await.leads_to(&format!("{link}?done=ended"));
     assert!(client.page(&link).await.contains("There is no old scheduler here"));
     assert!(client.page("/reports/rollouts").await.contains("No migrations"));
-    let told = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
-    assert!(told.contains(&"delete".to_owned()), "{told:?}");
+    let expected_text = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert!(expected_text.contains(&"delete".to_owned()), "{expected_text:?}");
 }
 
 /// What the audit has about something, by action.
@@ -503,8 +506,11 @@ async fn a_subscription_is_handed_over_after_a_look(bed: TestBed) {
     client.act("/reports/transfer", &fields).await.refused(409, "stale_version");
     let page = client.page(&format!("/reports/{guid}")).await;
     assert!(page.contains("<dt>Owner</dt><dd>person-7</dd>"), "{page}");
-    let told = audited(&bed, "report-subscription", &guid).await;
-    assert!(told.contains(&"transfer".to_owned()) && told.contains(&"note".to_owned()), "{told:?}");
+    let expected_text = audited(&bed, "report-subscription", &guid).await;
+    assert!(
+        expected_text.contains(&"transfer".to_owned()) && expected_text.contains(&"note".to_owned()),
+        "{expected_text:?}"
+    );
 }
 
 #[test]

@@ -55,8 +55,8 @@ async fn a_shorter_time_is_planned_saved_and_followed(bed: TestBed) {
     let asked = [("/keepForDays", "30"), ("/keepAuditForDays", "10")];
     let plan = send(&client, &form, &asked).await;
     assert_eq!(plan.status, 200);
-    for told in ["<td>365 days</td><td>30 days</td><td>3 rows</td>", "<td>for good</td><td>10 days</td>"] {
-        assert!(plan.text.contains(told), "{told}: {}", plan.text);
+    for shown in ["<td>365 days</td><td>30 days</td><td>3 rows</td>", "<td>for good</td><td>10 days</td>"] {
+        assert!(plan.text.contains(shown), "{shown}: {}", plan.text);
     }
     assert_eq!(bed.engine.retention_settings().await.unwrap(), RetentionSettings::default(), "only planned");
     // Another time than the planned one is planned again.

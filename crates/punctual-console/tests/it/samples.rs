@@ -14,7 +14,7 @@ use crate::{
     operations::{event, put},
     people::ANN,
     preferences,
-    reminders::{self, definition, tell},
+    reminders::{self, definition, put_source},
     reports::{company, subscribe, weekly},
     surveys::{asked, schema, survey},
     users::{id_of, invite},
@@ -67,7 +67,8 @@ impl Samples {
         consumers::put(&mut tx.conn(), bed.now(), &consumer).await.unwrap();
         tx.commit().await.unwrap();
 
-        tell(bed, "document", "1", &json!({ "expiresOn": "2026-06-20", "email": "ann@example.org" })).await;
+        put_source(bed, "document", "1", &json!({ "expiresOn": "2026-06-20", "email": "ann@example.org" }))
+            .await;
         let text = definition().to_string();
         let saved = reminders::save(&client, &reminders::as_json(&text)).await;
         assert_eq!(saved.status, 303, "{}", saved.text);

@@ -1,4 +1,4 @@
-//! Settings: each kind is shown, refused at its field, saved, and kept apart from what somebody else saved meanwhile.
+//! Settings: each kind is shown, refused at its field, saved, and isolated from what somebody else saved meanwhile.
 
 use punctual_channels::{
     AllowList, Dialog360Adapter, Guard, InProcessAdapter, InfobipAdapter, SendGridAdapter, SlackAdapter,

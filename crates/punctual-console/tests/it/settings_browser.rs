@@ -1,4 +1,4 @@
-//! The settings in a real browser: made by clicking as a person would, and looked at with axe-core.
+//! The settings in a real browser: made by clicking as a person would, and checked with axe-core.
 //!
 //! On SQLite alone: the browser sees no database, and the pages are tested on both through the router.
 
@@ -146,7 +146,7 @@ fn settings_are_made_by_clicking() {
         );
         assert!(sites::get(&mut bed.read().await.conn(), "plant-7").await.unwrap().is_some());
 
-        // A template, looked at before it is saved.
+        // A template, previewed before it is saved.
         stage.open("/settings/templates/new").await;
         fill(&mut stage, "/name", "due").await;
         fill(&mut stage, "/variants/en/subject", "{{ document }} expires").await;
@@ -171,7 +171,7 @@ fn settings_are_made_by_clicking() {
             .await;
         assert_eq!(stage.browser.eval(shown).await, json!(false));
         // The form that was refused is an answer of 422, which a browser notes.
-        stage.browser.told.retain(|message| {
+        stage.browser.events.retain(|message| {
             let text = message["params"]["entry"]["text"].as_str().unwrap_or_default();
             !text.contains("status of 422")
         });

@@ -62,13 +62,13 @@ async fn a_definition_is_changed_as_json(bed: TestBed) {
             .await
     };
     // What is wrong is named by its place, and the text stays.
-    for (wrong, told) in
+    for (wrong, expected) in
         [("{", "expected a field name"), (&*changed.replace("targets", "tragets"), "tragets")]
     {
         let refused = send(wrong, &version).await;
         assert_eq!(refused.status, 422, "{}", refused.text);
         assert!(
-            refused.text.contains(told)
+            refused.text.contains(expected)
                 && refused.text.contains(
                     "aria-invalid=\"true\" autofocus aria-describedby=\"fdefinition-hint fdefinition-fault\""
                 ),

@@ -1,5 +1,5 @@
 //! Single sign-on: forged, wrong and repeated answers are refused, and groups give rights. The provider here is a small
-//! one of the tests' own, which says whatever it is told to.
+//! one of the tests' own, which says whatever a test asks for.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ on_both! {
     a_provider_that_does_not_answer_is_no_way_in;
 }
 
-/// A provider that signs what it is told to.
+/// A provider that signs what a test asks for.
 struct Forger {
     issuer: Mutex<String>,
     key: EcdsaKeyPair,

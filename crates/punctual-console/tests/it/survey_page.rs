@@ -81,7 +81,7 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
                     .await
                     .unwrap()
                     .unwrap();
-            assert_eq!(row.status, "completed");
+            assert_eq!(row.status.as_str(), "completed");
             assert!(row.opened_at.is_some(), "the page said that somebody saw it");
             let response = punctual_store::survey_responses::by_instance(&mut reader.conn(), row.id)
                 .await
@@ -119,8 +119,8 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
                 stage.browser.picture(&format!("{name}-{width}-light")).await;
             }
         }
-        // A refused form is a page with another status, which the browser tells as well.
-        stage.browser.told.retain(|told| !told.to_string().contains("422 (Unprocessable Entity)"));
+        // A refused form is a page with another status, which the browser reports as well.
+        stage.browser.events.retain(|event| !event.to_string().contains("422 (Unprocessable Entity)"));
         stage.finish();
     });
 }

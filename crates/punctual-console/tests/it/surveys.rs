@@ -28,7 +28,7 @@ on_both! {
     the_public_page_asks_more_where_answers_lead_there;
     the_public_page_says_what_is_wrong_beside_the_question;
     links_that_lead_nowhere_look_the_same;
-    too_many_requests_are_told_so;
+    too_many_requests_get_a_page_that_says_so;
 }
 
 pub fn schema() -> Value {
@@ -63,7 +63,7 @@ pub async fn survey(bed: &TestBed, schema: Value) -> i64 {
     row.id
 }
 
-/// Tells one event; returns the public id of its instance.
+/// Ingests one event; returns the public id of its instance.
 pub async fn asked(bed: &TestBed, wip: &str, locale: &str) -> String {
     let item = Item {
         payload: json!({ "wip": wip, "dealerId": "1" }).as_object().unwrap().clone(),
@@ -101,9 +101,10 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: TestBed) {
     assert!(list.contains("1 survey, 4 asked, 2 answered.") && list.contains("50 %"), "{list}");
     assert_eq!(rows(&list), [survey.to_string()]);
     let page = client.page(&format!("/surveys/{survey}")).await;
-    for told in ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2 answers", "People"]
+    for expected_text in
+        ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2 answers", "People"]
     {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(expected_text), "{expected_text}: {page}");
     }
     let filtered = client.page(&format!("/surveys/{survey}?field=wip&value=0")).await;
     assert!(filtered.contains("1 asked, 1 answered: 100 %."), "{filtered}");
@@ -131,19 +132,19 @@ async fn a_link_has_its_timeline(bed: TestBed) {
     assert_eq!(rows(&list), std::slice::from_ref(&id));
     assert!(rows(&client.page(&format!("{path}?status=expired")).await).is_empty());
     let page = client.page(&format!("{path}/{id}")).await;
-    for told in [
+    for expected_text in [
         "The event happened",
         "First message, attempt 1: arrived",
         "The next message is planned",
         "Last message just now, the next one in 1 d",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(expected_text), "{expected_text}: {page}");
     }
     bed.wait(60);
     answered(&bed, &id, json!({ "rate": 10, "complaint": "No" })).await;
     let page = client.page(&format!("{path}/{id}")).await;
-    for told in ["Answered just now.", "Event response-completed", "0 subscribers, dispatched"] {
-        assert!(page.contains(told), "{told}: {page}");
+    for expected_text in ["Answered just now.", "Event response-completed", "0 subscribers, dispatched"] {
+        assert!(page.contains(expected_text), "{expected_text}: {page}");
     }
     client.get(&format!("{path}/none")).await.refused(404, "not_found");
 }
@@ -317,12 +318,12 @@ async fn a_survey_is_built_without_json(bed: TestBed) {
     let event =
         [("trialKind", "coffee-served"), ("trialAddress", "ann@b.example"), ("trialFields", "cup = 7")];
     let tried = client.act("/surveys/try", &typing(&event)).await;
-    for told in [
+    for expected_text in [
         "It asks ann@b.example over memory:default, in en.",
         "Reminder 2, without an answer",
         "candidate.cup",
     ] {
-        assert!(tried.text.contains(told), "{told}: {}", tried.text);
+        assert!(tried.text.contains(expected_text), "{expected_text}: {}", tried.text);
     }
     let mut filtered = typing(&event);
     filtered.extend([
@@ -498,7 +499,7 @@ async fn the_public_page_works_without_script(bed: TestBed) {
     assert_eq!(reply.headers["referrer-policy"], "no-referrer");
     assert!(!reply.headers.contains_key("set-cookie"));
     let page = reply.text;
-    for told in [
+    for expected_text in [
         "<html lang=\"ar\" dir=\"rtl\">",
         "كيف كانت زيارتك؟",
         "الرافدين للسيارات",
@@ -506,7 +507,7 @@ async fn the_public_page_works_without_script(bed: TestBed) {
         "إرسال الإجابات",
         "?lang=en",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(expected_text), "{expected_text}: {page}");
     }
     assert!(!page.contains("http://") && !page.contains("style=\""), "{page}");
     let english = client.page(&format!("/s/{id}?lang=en")).await;
@@ -565,13 +566,13 @@ async fn the_public_page_says_what_is_wrong_beside_the_question(bed: TestBed) {
     let refused =
         send(&client, &id, &page, &[("q.rate", "12"), ("q.complaint", "No"), ("q.when", "1.5.2026")]).await;
     assert_eq!(refused.status, 422);
-    for told in [
+    for expected_text in [
         "role=\"alert\"",
         "id=\"e-rate\">The answer is 0 to 10.",
         "id=\"e-when\">The answer is a date",
         "value=\"No\" checked",
     ] {
-        assert!(refused.text.contains(told), "{told}: {}", refused.text);
+        assert!(refused.text.contains(expected_text), "{expected_text}: {}", refused.text);
     }
     let arabic = client.page(&format!("/s/{id}?lang=ar")).await;
     let refused = send(&client, &id, &arabic, &[("q.rate", "12")]).await;
@@ -606,7 +607,7 @@ async fn links_that_lead_nowhere_look_the_same(bed: TestBed) {
     assert!(arabic.text.contains("dir=\"rtl\""), "{}", arabic.text);
 }
 
-async fn too_many_requests_are_told_so(bed: TestBed) {
+async fn too_many_requests_get_a_page_that_says_so(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     let mut statuses = Vec::new();
     for _ in 0..62 {

@@ -13,7 +13,7 @@ on_both! {
     somebody_is_invited_sets_a_password_and_signs_in;
     a_link_works_once_and_runs_out;
     a_weak_password_is_refused_and_leaves_the_link_as_it_is;
-    t02_a_wrong_sign_in_tells_nothing_about_accounts;
+    t02_a_wrong_sign_in_says_nothing_about_accounts;
     t02_guesses_at_an_account_are_slowed_down_and_a_key_still_works;
     what_somebody_may_do_changes_at_once;
     a_limit_to_business_units_holds_for_people_as_for_keys;
@@ -135,7 +135,7 @@ async fn a_weak_password_is_refused_and_leaves_the_link_as_it_is(bed: TestBed) {
     set_password(&stranger, &link, "aaaaaaaaaaaa").await.leads_to("/");
 }
 
-async fn t02_a_wrong_sign_in_tells_nothing_about_accounts(bed: TestBed) {
+async fn t02_a_wrong_sign_in_says_nothing_about_accounts(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     person(&admin, "ada@example.org", "viewer", None).await;
     person(&admin, "off@example.org", "viewer", None).await;

@@ -41,7 +41,7 @@ impl Engine {
         let new = |(work, id, status): &Reported| NewOwed {
             work_id: work.0,
             notification_id: id.to_string(),
-            status: status.as_str(),
+            status: *status,
         };
         let rows: Vec<NewOwed> = reported.iter().map(new).collect();
         tracing::error!(
@@ -110,9 +110,8 @@ impl Engine {
         let mut settled = Vec::with_capacity(rows.len());
         for row in &rows {
             let id = row.notification_id.parse().map_err(|_| StoreError::Stored("owed.notification_id"))?;
-            let arrived = row.arrived.then_some(NotificationStatus::Delivered);
-            let status = arrived.or_else(|| NotificationStatus::parse(&row.status));
-            settled.push((WorkId(row.work_id), id, status.ok_or(StoreError::Stored("owed.status"))?));
+            let status = if row.arrived { NotificationStatus::Delivered } else { row.status };
+            settled.push((WorkId(row.work_id), id, status));
         }
         let panicked = self.follow_settled(tx, settled, now).await?;
         if let Some((_, message)) = panicked.into_iter().next() {

@@ -164,7 +164,7 @@ impl Node {
     /// How often rows of other nodes are looked for, whether or not a wake-up came.
     fn poll_every(&self) -> Duration {
         let usual = self.engine.config.poll_every;
-        if self.engine.store.hears_others() { usual } else { usual.min(POLL_WITHOUT_WAKING) }
+        if self.engine.store.listens_to_others() { usual } else { usual.min(POLL_WITHOUT_WAKING) }
     }
 
     pub(super) async fn sweep_loop(self) {

@@ -105,7 +105,7 @@ async fn one_id_handed_in_by_many_at_once_is_stored_once(bed: TestBed) {
 
 /// The commit slot is kept busy while the group gathers, so that all of it is in one commit.
 async fn a_group_that_fails_is_tried_one_by_one(bed: TestBed) {
-    // The group fails once, and then two of its jobs on their own: those two alone are told.
+    // The group fails once, and then two of its jobs on their own: those two alone get the error.
     let blocker = bed.begin().await;
     let leading = bed.message("leading@example.org");
     let mut asking = tokio::task::JoinSet::new();
@@ -128,7 +128,11 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: TestBed) {
         answers.iter().filter(|answer| matches!(answer, Ok(one) if *one == [Accepted::Created])).count();
     assert!((1..=3).contains(&failed), "three failures harm three requests at most: {answers:?}");
     assert_eq!(failed + stored, answers.len());
-    assert_eq!(bed.notifications().await.len(), stored, "told means stored, and not told means absent");
+    assert_eq!(
+        bed.notifications().await.len(),
+        stored,
+        "acknowledged means stored, and refused means absent"
+    );
     assert_eq!(bed.tick().await.deliveries.delivered, stored);
 }
 

@@ -61,7 +61,7 @@ async fn work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it(bed
     assert_eq!(shown(&bed, Kind::Failed).await, expected[..1]);
 }
 
-/// A workflow whose repair fails while it is told to.
+/// A workflow whose repair fails while the test asks for it.
 struct Repairs(Arc<AtomicBool>);
 
 impl Titles for Repairs {}

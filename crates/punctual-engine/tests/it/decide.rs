@@ -55,9 +55,9 @@ async fn deliver_completes_the_row_and_queues_in_one_commit(bed: TestBed) {
     let row = bed.work("deliver:1").await;
     let ids: Vec<String> =
         bed.notifications().await.into_iter().rev().map(|one| one.id.to_string()).collect();
-    let told: serde_json::Value = serde_json::from_str(row.result.as_deref().unwrap()).unwrap();
+    let reported: serde_json::Value = serde_json::from_str(row.result.as_deref().unwrap()).unwrap();
     let mut coordinates: Vec<&str> =
-        told["notifications"].as_array().unwrap().iter().filter_map(|id| id.as_str()).collect();
+        reported["notifications"].as_array().unwrap().iter().filter_map(|id| id.as_str()).collect();
     coordinates.sort_unstable();
     assert_eq!(coordinates, ids, "the row says what it queued");
     assert_eq!(row.lease_expires_at, None);

@@ -21,7 +21,7 @@ on_both! {
     r12_a_wish_to_come_back_later_is_honoured_up_to_a_day;
     who_already_has_it_does_not_get_it_again;
     one_target_refused_for_good_does_not_keep_it_from_the_others;
-    an_operators_retry_tries_those_who_refused_again_and_nobody_else;
+    an_operators_retry_goes_to_those_who_refused_and_nobody_else;
     a_list_is_resolved_when_it_is_delivered;
     a_list_that_is_not_known_parks_the_message;
     a_list_that_is_made_in_time_is_used;
@@ -38,7 +38,7 @@ on_both! {
     a_changed_channel_is_opened_again;
     r07_a_late_result_is_kept_and_changes_nothing;
     r07_a_late_yes_keeps_the_next_try_away;
-    the_story_of_a_message_is_told_from_what_is_stored;
+    the_timeline_of_a_message_is_made_from_what_is_stored;
 }
 
 /// Puts a channel `name:default` over a scripted adapter.
@@ -74,10 +74,10 @@ async fn a_message_is_delivered_and_says_when_and_how(bed: TestBed) {
 async fn a_transient_failure_is_retried_after_the_interval_and_then_parked(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 99);
-    for tries in 1..=3 {
+    for made in 1..=3 {
         assert_eq!(bed.tick().await.deliveries.retrying, 1);
         let row = bed.notification(&id).await;
-        assert_eq!((row.status.as_str(), row.retry_count), ("retrying", tries));
+        assert_eq!((row.status.as_str(), row.retry_count), ("retrying", made));
         assert_eq!(row.ready_at, bed.after(60));
         assert_eq!(row.last_error.as_deref(), Some("so the test wants it"));
         bed.wait(59);
@@ -181,7 +181,7 @@ async fn who_already_has_it_does_not_get_it_again(bed: TestBed) {
     assert_eq!(bed.attempts(&id).await.len(), 4);
 }
 
-/// A channel that refuses these addresses for good, until it is told otherwise.
+/// A channel that refuses these addresses for good, until the test says otherwise.
 async fn refusing(
     bed: &TestBed,
     refused: &'static [&'static str],
@@ -213,7 +213,7 @@ async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: TestB
     assert_eq!(outcomes, [("a@example.org".into(), "delivered"), ("b@example.org".into(), "permanent")]);
 }
 
-async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: TestBed) {
+async fn an_operators_retry_goes_to_those_who_refused_and_nobody_else(bed: TestBed) {
     let (bed, refuses, sent) = refusing(&bed, &["b@example.org"]).await;
     let id = bed.accept_one(bed.message_over("choosy:default", &["a@example.org", "b@example.org"])).await;
     bed.tick().await;
@@ -277,7 +277,7 @@ async fn a_channel_that_is_not_known_parks_the_message(bed: TestBed) {
     parked_because(&bed, &id, "no-channel", "there is no channel `sms:nowhere`").await;
     bed.channel("sms:nowhere", "memory").await;
     bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
-    assert_eq!(bed.tick().await.deliveries.delivered, 1, "once it is there, a retry goes out");
+    assert_eq!(bed.tick().await.deliveries.delivered, 1, "once it is there, a retry is sent");
 }
 
 async fn a_channel_that_cannot_be_opened_says_why(bed: TestBed) {
@@ -374,7 +374,7 @@ async fn a_changed_channel_is_opened_again(bed: TestBed) {
     bed.channel_with("memory:x", "memory", json!({ "max": 3, "intervalSeconds": 60 }), false).await;
     bed.captured.misbehave("memory:x".parse().unwrap(), Misbehaviour::Transient, 1, "busy");
     bed.accept_one(bed.message_over("memory:x", &["a@example.org"])).await;
-    assert_eq!(bed.tick().await.deliveries.retrying, 1, "the new policy has tries left");
+    assert_eq!(bed.tick().await.deliveries.retrying, 1, "the new policy has attempts left");
     assert_eq!(bed.run_for(60).await.done.deliveries.delivered, 1);
 }
 
@@ -430,7 +430,7 @@ async fn r07_a_late_yes_keeps_the_next_try_away(bed: TestBed) {
     assert_eq!((attempts.len(), attempts[0].outcome.map(AttemptOutcome::as_str)), (1, Some("delivered")));
 }
 
-async fn the_story_of_a_message_is_told_from_what_is_stored(bed: TestBed) {
+async fn the_timeline_of_a_message_is_made_from_what_is_stored(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 1);
     bed.run_for(60).await;

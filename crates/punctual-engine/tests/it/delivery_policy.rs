@@ -33,7 +33,7 @@ on_both! {
     a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have;
     a_workflow_is_called_when_its_message_was_not_wanted;
     the_language_of_a_person_is_used_where_a_message_says_none;
-    the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
+    the_next_channel_is_taken_where_one_refuses_and_the_timeline_shows_it;
     the_next_channel_is_taken_when_all_attempts_have_failed;
     the_next_channel_is_taken_after_three_failures_and_by_an_alarm_after_one;
     who_has_it_over_one_channel_does_not_get_it_over_the_next;
@@ -41,7 +41,7 @@ on_both! {
     where_no_channel_gets_it_across_it_is_parked_once;
     s4_1_who_cannot_be_reached_is_not_lost_among_those_who_were;
     what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning;
-    t11_a_digest_tells_what_one_business_unit_said;
+    t11_a_digest_has_what_one_business_unit_sent;
     a_cap_holds_over_two_nodes;
     a_second_attempt_is_not_a_second_message_of_the_day;
 }
@@ -270,8 +270,8 @@ async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: TestBed
 }
 
 async fn a_workflow_is_called_when_its_message_was_not_wanted(bed: TestBed) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = told.clone();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let received = reported.clone();
     let workflow = TestWorkflow::new("test", |_, _| {
         let audience = Audience::Targets(vec!["ann@example.org".into()]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
@@ -280,14 +280,14 @@ async fn a_workflow_is_called_when_its_message_was_not_wanted(bed: TestBed) {
         Decision::Deliver(vec![new])
     })
     .settled(move |work, _| {
-        heard.lock().unwrap().extend(work.outcomes.iter().map(|(_, status)| *status));
+        received.lock().unwrap().extend(work.outcomes.iter().map(|(_, status)| *status));
         Vec::new()
     });
     let bed = bed.with(|bed| bed.workflow(workflow));
     bed.engine.unsubscribe("ann@example.org", Some("offers")).await.unwrap();
     bed.ensure(&[new_work("test", "k", bed.now())]).await;
     bed.tick().await;
-    assert_eq!(*told.lock().unwrap(), [NotificationStatus::Withdrawn]);
+    assert_eq!(*reported.lock().unwrap(), [NotificationStatus::Withdrawn]);
 }
 
 async fn the_language_of_a_person_is_used_where_a_message_says_none(bed: TestBed) {
@@ -308,7 +308,7 @@ async fn the_language_of_a_person_is_used_where_a_message_says_none(bed: TestBed
 
 type Log = Arc<Mutex<Vec<(String, String)>>>;
 
-/// Three channels that answer as told, `whatsapp:default`, `sms:default` and `email:second`; what was tried is logged.
+/// Three channels that answer as the test says, `whatsapp:default`, `sms:default` and `email:second`; what was tried is logged.
 async fn three(
     bed: &TestBed,
     answer: impl Fn(&str, &str) -> SendOutcome + Send + Sync + Clone + 'static,
@@ -348,7 +348,7 @@ fn tried(log: &Log) -> Vec<String> {
     log.lock().unwrap().iter().map(|(channel, address)| format!("{channel} {address}")).collect()
 }
 
-async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed: TestBed) {
+async fn the_next_channel_is_taken_where_one_refuses_and_the_timeline_shows_it(bed: TestBed) {
     let (bed, log) =
         three(&bed, |channel, _| if channel.starts_with("email") { delivered() } else { refused() }).await;
     let id = bed.accept_one(in_order(&bed, &["+491"])).await;
@@ -517,8 +517,8 @@ async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Te
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
 }
 
-/// Whoever sees the messages of a unit sees its digests: what another unit told the same person is not in them.
-async fn t11_a_digest_tells_what_one_business_unit_said(bed: TestBed) {
+/// Whoever sees the messages of a unit sees its digests: what another unit sent the same person is not in them.
+async fn t11_a_digest_has_what_one_business_unit_sent(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 1, "digestAt": "07:30" })).await;
     let mut held = Vec::new();
     for n in 0..7 {

@@ -247,7 +247,7 @@ async fn work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done(bed: Te
         assert_eq!(bed.audit("work", &id).await, ["hold:claim-failed"]);
     }
     assert!(bed.engine.metrics.encode().contains("punctual_rows_isolated_total 2"));
-    assert_eq!(bed.tick().await.due.claimed, 0, "nobody tries them again and again");
+    assert_eq!(bed.tick().await.due.claimed, 0, "they are not claimed again and again");
 }
 
 /// What a fault of the disk may leave: a text that is none on SQLite, a value that is missing on PostgreSQL.
@@ -264,7 +264,7 @@ async fn work_that_cannot_be_read_is_held_and_its_neighbours_are_done(bed: TestB
     bed.behind_the_store(sqlite, postgres).await;
     assert_eq!(bed.tick().await.due.completed, 18);
     assert!(bed.engine.metrics.encode().contains("punctual_rows_isolated_total 2"));
-    assert_eq!(bed.tick().await.due.claimed, 0, "nobody tries them again and again");
+    assert_eq!(bed.tick().await.due.claimed, 0, "they are not claimed again and again");
     // tidy-allow: and so is the repair
     let repaired = "UPDATE work SET input = '{}' WHERE key IN ('schedule:4', 'k:4')";
     bed.behind_the_store(repaired, repaired).await;

@@ -16,29 +16,29 @@ on_both! {
     a_topic_without_listeners_is_nobodys_fault;
     a_listener_that_refuses_is_asked_again_after_five_minutes;
     a_listener_that_panics_holds_the_row_and_harms_no_other;
-    an_arrival_whose_commit_failed_is_told_again_under_the_same_id;
+    an_arrival_whose_commit_failed_is_published_again_under_the_same_id;
     a_schedule_is_moved_and_cancelled;
     a_schedule_that_has_arrived_is_not_moved;
 }
 
-/// What listeners were told, and how often the stubborn one refused.
+/// What listeners received, and how often the stubborn one refused.
 #[derive(Clone, Default)]
 struct Ears {
-    heard: Arc<Mutex<Vec<Arrival>>>,
+    received: Arc<Mutex<Vec<Arrival>>>,
     asked: Arc<AtomicUsize>,
 }
 
 impl Ears {
-    fn heard(&self) -> Vec<(String, String)> {
-        self.heard.lock().unwrap().iter().map(|one| (one.id.clone(), one.topic.clone())).collect()
+    fn received(&self) -> Vec<(String, String)> {
+        self.received.lock().unwrap().iter().map(|one| (one.id.clone(), one.topic.clone())).collect()
     }
 }
 
 fn listening(bed: TestBed) -> (TestBed, Ears) {
     let ears = Ears::default();
-    let (heard, asked) = (ears.heard.clone(), ears.asked.clone());
+    let (received, asked) = (ears.received.clone(), ears.asked.clone());
     let hear = move |arrival: &Arrival| {
-        heard.lock().unwrap().push(arrival.clone());
+        received.lock().unwrap().push(arrival.clone());
         Ok(())
     };
     let stubborn = move |_: &Arrival| {
@@ -58,10 +58,10 @@ async fn a_schedule_arrives_on_its_topic_at_its_moment(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("nightly", "backup", bed.after(60)).await;
     assert_eq!(bed.run_for(59).await.steps, 0);
-    assert!(ears.heard().is_empty());
+    assert!(ears.received().is_empty());
     let advanced = bed.run_for(10).await;
     assert_eq!((advanced.steps, advanced.done.due.completed), (1, 1));
-    let arrival = ears.heard.lock().unwrap()[0].clone();
+    let arrival = ears.received.lock().unwrap()[0].clone();
     assert_eq!((arrival.id.as_str(), arrival.topic.as_str()), ("schedule:nightly", "backup"));
     assert_eq!(arrival.payload, r#"{"key":"nightly"}"#);
     assert_eq!(arrival.due_at.to_string(), "2026-05-14T05:01:00Z");
@@ -73,10 +73,10 @@ async fn a_topic_may_end_in_a_star(bed: TestBed) {
         bed.schedule(key, topic, bed.now()).await;
     }
     bed.tick().await;
-    let mut heard = ears.heard();
-    heard.sort();
+    let mut received = ears.received();
+    received.sort();
     assert_eq!(
-        heard,
+        received,
         [("schedule:a".into(), "billing.run".into()), ("schedule:b".into(), "billing.".into())]
     );
 }
@@ -106,7 +106,7 @@ async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: TestBed) {
     assert_eq!(bed.work("schedule:a").await.reason_code.as_deref(), Some("panic"));
 }
 
-async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: TestBed) {
+async fn an_arrival_whose_commit_failed_is_published_again_under_the_same_id(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("a", "backup", bed.now()).await;
     // In the transaction that locked the row, which left no trace, twice after it was claimed, and when it is put back.
@@ -116,8 +116,8 @@ async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Tes
     assert_eq!(bed.work("schedule:a").await.status.as_str(), "processing");
     bed.wait(60);
     assert_eq!(bed.tick().await.due.completed, 1);
-    let told = ("schedule:a".to_owned(), "backup".to_owned());
-    assert_eq!(ears.heard(), [told.clone(), told.clone(), told]);
+    let reported = ("schedule:a".to_owned(), "backup".to_owned());
+    assert_eq!(ears.received(), [reported.clone(), reported.clone(), reported]);
 }
 
 async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
@@ -154,10 +154,10 @@ async fn a_schedule_that_has_arrived_is_not_moved(bed: TestBed) {
     bed.tick().await;
     let refused = schedules::reschedule(&bed.engine, &Actor::named("test"), id, bed.after(60)).await;
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
-    assert_eq!(ears.heard().len(), 1);
+    assert_eq!(ears.received().len(), 1);
 }
 
-/// Two listeners for one topic would be told in no order that anybody chose.
+/// Two listeners for one topic would be called in no order that anybody chose.
 #[test]
 fn a_second_listener_of_a_topic_is_refused() {
     let mut listeners = punctual_engine::Listeners::default();

@@ -46,12 +46,12 @@ fn listening(bed: &TestBed) -> (TestBed, mpsc::UnboundedReceiver<(String, i64)>)
 }
 
 async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
-    let (bed, mut heard) = listening(&bed);
+    let (bed, mut received) = listening(&bed);
     let running = bed.engine.run();
     for n in 0..20 {
         bed.until_idle().await;
         bed.schedule(&n.to_string(), "t", bed.now()).await;
-        let (id, late) = signal("the arrival", heard.recv()).await.unwrap();
+        let (id, late) = signal("the arrival", received.recv()).await.unwrap();
         assert_eq!(id, format!("schedule:{n}"));
         assert!(late < 5_000_000, "{late} us");
     }
@@ -59,7 +59,7 @@ async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
 }
 
 async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: TestBed) {
-    let (bed, mut heard) = listening(&bed);
+    let (bed, mut received) = listening(&bed);
     let running = bed.engine.run();
     bed.until_idle().await;
     for n in 0..20 {
@@ -67,7 +67,7 @@ async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: TestBed) {
         bed.schedule(&n.to_string(), "t", at).await;
     }
     for _ in 0..20 {
-        let (id, late) = signal("the arrival", heard.recv()).await.unwrap();
+        let (id, late) = signal("the arrival", received.recv()).await.unwrap();
         assert!((0..5_000_000).contains(&late), "{id} came {late} us after its moment");
     }
     running.stop().await;
@@ -130,22 +130,22 @@ async fn of_an_id_handed_in_twice_the_first_is_sent(bed: TestBed) {
 }
 
 async fn a_backlog_is_drained_to_its_end(bed: TestBed) {
-    let (bed, mut heard) = listening(&bed);
+    let (bed, mut received) = listening(&bed);
     let rows: Vec<_> =
         (0..2_500).map(|n| punctual_testkit::new_schedule(&format!("k{n}"), "t", bed.now())).collect();
     bed.ensure(&rows).await;
     let running = bed.engine.run();
-    let mut told = std::collections::HashSet::new();
+    let mut reported = std::collections::HashSet::new();
     for _ in 0..rows.len() {
-        told.insert(signal("an arrival", heard.recv()).await.unwrap().0);
+        reported.insert(signal("an arrival", received.recv()).await.unwrap().0);
     }
     running.stop().await;
-    assert_eq!(told.len(), rows.len(), "each once");
+    assert_eq!(reported.len(), rows.len(), "each once");
     assert_eq!(bed.engine.next_ready().await.unwrap(), None);
 }
 
 async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
-    let (bed, mut heard) = listening(&bed);
+    let (bed, mut received) = listening(&bed);
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
     bed.until_idle().await;
@@ -157,20 +157,20 @@ async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
     )
     .await
     .unwrap();
-    signal("the arrival", heard.recv()).await.unwrap();
+    signal("the arrival", received.recv()).await.unwrap();
     running.stop().await;
 }
 
 async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
-    let (bed, mut heard) = listening(&bed);
+    let (bed, mut received) = listening(&bed);
     let other = bed.node("front").await;
     let running = bed.engine.run();
     bed.until_idle().await;
-    // Until the node listens, nobody can tell it anything: a row a little ahead is told again by the next one.
+    // Until the node listens, nothing wakes it: a row a little ahead is announced again by the next one.
     signal("a wake-up from the other node", async {
         for n in 0.. {
             other.schedule(&n.to_string(), "t", other.now()).await;
-            if tokio::time::timeout(Duration::from_millis(200), heard.recv()).await.is_ok() {
+            if tokio::time::timeout(Duration::from_millis(200), received.recv()).await.is_ok() {
                 return;
             }
         }
@@ -178,7 +178,7 @@ async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
     .await;
     other.schedule("last", "t", other.now()).await;
     signal("all arrivals", async {
-        while heard.recv().await.is_some_and(|(id, _)| id != "schedule:last") {}
+        while received.recv().await.is_some_and(|(id, _)| id != "schedule:last") {}
     })
     .await;
     running.stop().await;
@@ -270,8 +270,8 @@ async fn a_stop_gives_back_what_does_not_finish(bed: TestBed) {
 }
 
 async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: TestBed) {
-    let heard = Arc::new(Mutex::new(0));
-    let (log, (sender, mut arrived)) = (heard.clone(), mpsc::unbounded_channel());
+    let received = Arc::new(Mutex::new(0));
+    let (log, (sender, mut arrived)) = (received.clone(), mpsc::unbounded_channel());
     let bed = bed.with(|bed| {
         bed.config(|config| config.sweep_every = Duration::from_millis(50)).listener(
             "t",
@@ -289,5 +289,5 @@ async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: TestBed) {
     let running = bed.engine.run();
     signal("the arrival", arrived.recv()).await.unwrap();
     running.stop().await;
-    assert_eq!(*heard.lock().unwrap(), 1);
+    assert_eq!(*received.lock().unwrap(), 1);
 }

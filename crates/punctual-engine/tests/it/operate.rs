@@ -78,10 +78,10 @@ async fn a_cancelled_row_is_brought_back_by_a_person(bed: TestBed) {
     )
     .await
     .unwrap();
-    let told: Vec<_> =
+    let reported: Vec<_> =
         entries.iter().map(|row| (row.actor.as_str(), row.action.as_str(), row.version)).collect();
     assert_eq!(
-        told,
+        reported,
         [("ann", "cancel", Some(2)), ("bob", "retry", Some(3)), ("engine", "deactivate", Some(4))]
     );
 }

@@ -21,7 +21,7 @@ on_both! {
     what_keeps_failing_needs_attention_and_its_pauses_grow;
     a_workflow_that_panicked_is_asked_again;
     two_nodes_do_what_is_owed_once;
-    a_message_that_cannot_be_prepared_is_parked_and_its_workflow_hears_of_it_later;
+    a_message_that_cannot_be_prepared_is_parked_and_its_workflow_is_called_later;
     a_message_that_a_person_has_sent_again_is_reported_as_it_is_then;
     r03_what_was_owed_at_a_restore_waits_for_a_person;
 }
@@ -59,7 +59,7 @@ async fn what_the_database_refuses_is_owed_over_a_restart_and_done_when_it_can_b
     assert!(is_planned(&bed, "second:b").await, "a neighbour has its follow-up at once");
     assert!(!is_planned(&bed, "second:a").await);
     let first = bed.work("first:a").await;
-    assert_eq!(first.open_notifications, 1, "its row waits until it was told");
+    assert_eq!(first.open_notifications, 1, "its row waits until the workflow was called");
     bed.allow("work", "INSERT").await;
 
     // Another process on the same database.
@@ -71,9 +71,9 @@ async fn what_the_database_refuses_is_owed_over_a_restart_and_done_when_it_can_b
     assert_eq!(bed.engine.sweep_tick(bed.now()).await.unwrap().owed, 1);
     assert_eq!(bed.work("first:a").await.open_notifications, 0);
     assert_eq!(bed.audit("work", &first.id.to_string()).await, ["settled-late"]);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         workflow.settled_calls()[calls].outcomes.iter().map(|(_, status)| status.as_str()).collect();
-    assert_eq!(told, ["delivered"]);
+    assert_eq!(reported, ["delivered"]);
     assert_eq!(bed.engine.sweep_tick(bed.now()).await.unwrap().owed, 0, "once");
     bed.run_for(600).await;
     let mut sent = bed.sent_to();
@@ -133,7 +133,7 @@ async fn a_workflow_that_panicked_is_asked_again(bed: TestBed) {
     bed.wait(60);
     assert_eq!(bed.engine.sweep_tick(bed.now()).await.unwrap().owed, 2);
     let calls = workflow.settled_calls();
-    assert_eq!((calls.len(), calls[2].outcomes.len()), (3, 2), "told of both at once, as the first time");
+    assert_eq!((calls.len(), calls[2].outcomes.len()), (3, 2), "called with both at once, as the first time");
     assert_eq!(bed.work("k:a:b").await.open_notifications, 0);
     assert_eq!(bed.audit("work", &row.id.to_string()).await, ["settled-failed:panic", "settled-late"]);
     assert_eq!(bed.sent().len(), 2);
@@ -158,7 +158,7 @@ async fn two_nodes_do_what_is_owed_once(bed: TestBed) {
     assert_eq!(bed.sent().len(), 40);
 }
 
-async fn a_message_that_cannot_be_prepared_is_parked_and_its_workflow_hears_of_it_later(bed: TestBed) {
+async fn a_message_that_cannot_be_prepared_is_parked_and_its_workflow_is_called_later(bed: TestBed) {
     let (bed, workflow) = chained(&bed);
     bed.refuse("attempts", "INSERT", "NEW.target = 'a'").await;
     bed.refuse("work", "INSERT", "NEW.key = 'second:a'").await;
@@ -189,9 +189,9 @@ async fn a_message_that_a_person_has_sent_again_is_reported_as_it_is_then(bed: T
     let calls = workflow.settled_calls().len();
     bed.wait(30);
     bed.engine.sweep_tick(bed.now()).await.unwrap();
-    let told = workflow.settled_calls();
-    assert_eq!(told.len(), calls + 1, "once, when nothing is open any more");
-    assert_eq!(told[calls].outcomes[0].1.as_str(), "delivered");
+    let reported = workflow.settled_calls();
+    assert_eq!(reported.len(), calls + 1, "once, when nothing is open any more");
+    assert_eq!(reported[calls].outcomes[0].1.as_str(), "delivered");
     bed.leaves_open("what follows is not worked here");
 }
 

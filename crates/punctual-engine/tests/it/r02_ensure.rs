@@ -37,18 +37,18 @@ enum Command {
     Deactivate { key: u64 },
 }
 
-fn command(chance: &Seeded) -> Command {
-    let key = chance.below(KEYS);
+fn command(random: &Seeded) -> Command {
+    let key = random.below(KEYS);
     let statuses = ["completed", "failed", "deactivated", "pending"];
-    match chance.below(16) {
+    match random.below(16) {
         0..=7 => Command::Ensure {
             key,
-            input: u64::from(chance.below(6) == 0),
-            due: chance.below(3) as i64,
-            cause: if chance.below(3) == 0 { Cause::Person } else { Cause::Machine },
+            input: u64::from(random.below(6) == 0),
+            due: random.below(3) as i64,
+            cause: if random.below(3) == 0 { Cause::Person } else { Cause::Machine },
         },
         8..=9 => Command::Claim { key },
-        10..=11 => Command::Settle { key, status: statuses[chance.below(4) as usize] },
+        10..=11 => Command::Settle { key, status: statuses[random.below(4) as usize] },
         12 => Command::Cancel { key },
         13 => Command::Release { key },
         14 => Command::Retry { key },
@@ -110,13 +110,13 @@ async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: TestBed) {
         Database::Postgres => scale(200, 10_000),
     };
     for sequence in 0..sequences {
-        let chance = Seeded::new(sequence as u64);
+        let random = Seeded::new(sequence as u64);
         let mut model = BTreeMap::new();
         let mut tokens: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
-        let length = 5 + chance.below(if sequence % 10 == 0 { 45 } else { 12 });
+        let length = 5 + random.below(if sequence % 10 == 0 { 45 } else { 12 });
         let mut commands = Vec::new();
         for _ in 0..length {
-            let command = command(&chance);
+            let command = command(&random);
             commands.push(command);
             apply(&bed, sequence, command, &mut model, &mut tokens).await;
         }
@@ -240,14 +240,14 @@ async fn r02_sixteen_writers_leave_one_row_a_key(bed: TestBed) {
     for writer in 0..16_u64 {
         let bed = if writer % 2 == 0 { bed.clone() } else { other.clone() };
         writers.spawn(async move {
-            let chance = Seeded::new(writer);
+            let random = Seeded::new(writer);
             let mut created = 0;
             for _ in 0..rounds {
                 // Overlapping sets in no order, with repeats.
                 let rows: Vec<NewWork> = (0..20)
                     .map(|_| {
-                        let key = chance.below(keys);
-                        let due = chance.below(3) as i64;
+                        let key = random.below(keys);
+                        let due = random.below(3) as i64;
                         wanted(&bed, 0, key, 0, due)
                     })
                     .collect();

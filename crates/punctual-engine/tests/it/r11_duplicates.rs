@@ -29,11 +29,11 @@ const CHANNEL: &str = "lossy:default";
 /// A receiver that takes everything and loses the reply of so many in ten thousand.
 fn lossy(bed: &TestBed, per_ten_thousand: u64) -> (TestBed, Arc<Receiver>, Arc<AtomicUsize>) {
     let (received, injected) = (Arc::new(Receiver::default()), Arc::new(AtomicUsize::new(0)));
-    let chance = Mutex::new(Seeded::new(11));
+    let random = Mutex::new(Seeded::new(11));
     let (log, lost) = (received.clone(), injected.clone());
     let adapter = Scripted::new("lossy", move |message| {
         log.log(&message);
-        if chance.lock().unwrap().below(10_000) < per_ten_thousand {
+        if random.lock().unwrap().below(10_000) < per_ten_thousand {
             lost.fetch_add(1, Ordering::Relaxed);
             return SendOutcome::Uncertain { error: "the reply was lost".into() };
         }
@@ -43,7 +43,7 @@ fn lossy(bed: &TestBed, per_ten_thousand: u64) -> (TestBed, Arc<Receiver>, Arc<A
 }
 
 async fn hand_in(bed: &TestBed, count: usize) -> Vec<String> {
-    // Enough attempts that chance alone never uses them up.
+    // Enough attempts that random failures alone never uses them up.
     bed.channel_with(CHANNEL, "lossy", json!({ "max": 20, "intervalSeconds": 60 }), false).await;
     let mut ids = Vec::with_capacity(count);
     for _ in 0..count.div_ceil(500) {
@@ -96,12 +96,12 @@ async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(
     let ids = hand_in(&bed, sends(bed.database()) / 4).await;
     let statements =
         ["attempts.record", "notifications.settle", "commit", "notifications.claim", "attempts.intend"];
-    let chance = Seeded::new(7);
+    let random = Seeded::new(7);
     let mut faults = 0;
     for round in 0..10_000 {
         if round < 40 {
-            let statement = statements[chance.below(5) as usize];
-            bed.faults.fail(statement, chance.below(3) > 0, 1 + chance.below(2));
+            let statement = statements[random.below(5) as usize];
+            bed.faults.fail(statement, random.below(3) > 0, 1 + random.below(2));
             faults += 1;
         }
         // A pass that fails is retried later, as the loop does.
@@ -123,14 +123,14 @@ async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(
     assert!(verdict.duplicates <= marks, "{} were sent twice and {marks} marked", verdict.duplicates);
 }
 
-/// The sender is gone between the provider's yes and its own record: what was in flight, and only that, goes out twice.
+/// The sender is gone between the provider's yes and its own record: what was in flight, and only that, is sent twice.
 async fn r11_a_sender_that_dies_doubles_exactly_what_was_in_flight(bed: TestBed) {
     let (received, in_flight) = (Arc::new(Receiver::default()), Arc::new(AtomicUsize::new(0)));
     let dies = Arc::new(tokio::sync::Semaphore::new(0));
-    let (log, flying, reached, chance) = (received.clone(), in_flight.clone(), dies.clone(), Seeded::new(3));
+    let (log, flying, reached, random) = (received.clone(), in_flight.clone(), dies.clone(), Seeded::new(3));
     let adapter = Scripted::future("lossy", move |message| {
         log.log(&message);
-        let stalls = message.attempt == 1 && chance.below(20) == 0;
+        let stalls = message.attempt == 1 && random.below(20) == 0;
         if stalls {
             flying.fetch_add(1, Ordering::SeqCst);
             reached.add_permits(1);
@@ -314,7 +314,7 @@ async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_k
     );
 }
 
-/// The lease is looked at by each call in the moment it starts: those of a window are chosen together and start one after the other.
+/// The lease is checked by each call in the moment it starts: those of a window are chosen together and start one after the other.
 async fn r08_a_call_that_was_chosen_in_time_and_starts_too_late_is_not_made(bed: TestBed) {
     let (clock, called) = (bed.clock.clone(), Arc::new(Mutex::new(Vec::new())));
     let log = called.clone();

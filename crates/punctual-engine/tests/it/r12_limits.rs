@@ -94,7 +94,7 @@ async fn r12_channels_of_one_provider_share_its_limit(bed: TestBed) {
     assert!(arrivals.most_within(10) <= 10, "{}", arrivals.most_within(10));
 }
 
-/// Loads, pauses, failures and restarts as chance wants them, on two nodes.
+/// Loads, pauses, failures and restarts at random, on two nodes.
 async fn r12_random_loads_never_exceed_a_limit(bed: TestBed) {
     let failing = Arc::new(AtomicU64::new(0));
     let fails = failing.clone();

@@ -1,4 +1,4 @@
-//! R13: stop means stop. A stop that committed before the claim prevents the send; one that comes later is told so.
+//! R13: stop means stop. A stop that committed before the claim prevents the send; one that comes later is refused with the reason.
 
 use std::sync::{Arc, Mutex};
 

@@ -47,7 +47,7 @@ async fn call(bed: &TestBed, channel: &str, signature: &str, body: &[u8]) -> Res
     bed.engine.take_callback(channel, &call).await.unwrap()
 }
 
-async fn tell(bed: &TestBed, items: Value) -> (usize, usize, usize) {
+async fn report(bed: &TestBed, items: Value) -> (usize, usize, usize) {
     match call(bed, "email:p", "good", items.to_string().as_bytes()).await {
         Ok(Called::Receipts { count: receipts, new, unknown }) => (receipts, new, unknown),
         other => panic!("{other:?}"),
@@ -74,7 +74,7 @@ async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: TestBed) {
     bed.wait(30);
     let at = "2026-05-14T05:00:10Z";
     assert_eq!(
-        tell(&bed, json!([{ "id": "id-ann@example.org", "state": "delivered", "at": at }])).await,
+        report(&bed, json!([{ "id": "id-ann@example.org", "state": "delivered", "at": at }])).await,
         (1, 1, 0)
     );
     let row = known(&bed, "ann@example.org").await.unwrap();
@@ -114,13 +114,13 @@ async fn the_same_again_and_the_wrong_way_round_change_nothing(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
     let state = |state: &str| json!({ "id": "id-ann@example.org", "state": state });
-    assert_eq!(tell(&bed, json!([state("delivered"), state("sent"), state("delivered")])).await, (3, 1, 0));
+    assert_eq!(report(&bed, json!([state("delivered"), state("sent"), state("delivered")])).await, (3, 1, 0));
     let before = known(&bed, "ann@example.org").await;
     bed.wait(10);
-    assert_eq!(tell(&bed, json!([state("delivered")])).await, (1, 0, 0));
-    assert_eq!(tell(&bed, json!([state("sent"), state("accepted")])).await, (2, 0, 0));
+    assert_eq!(report(&bed, json!([state("delivered")])).await, (1, 0, 0));
+    assert_eq!(report(&bed, json!([state("sent"), state("accepted")])).await, (2, 0, 0));
     assert_eq!(known(&bed, "ann@example.org").await, before);
-    assert_eq!(tell(&bed, json!([state("read")])).await, (1, 1, 0));
+    assert_eq!(report(&bed, json!([state("read")])).await, (1, 1, 0));
     let after = known(&bed, "ann@example.org").await.unwrap();
     assert_eq!((after.rank, after.confirmed_at), (3, before.unwrap().confirmed_at));
 }
@@ -129,8 +129,8 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
     let bed = with_provider(&bed).await;
     let id = sent(&bed, "Ann@example.org").await;
     let bounce = json!([{ "id": "id-Ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "550 5.1.1\nno such user" }]);
-    assert_eq!(tell(&bed, bounce.clone()).await, (1, 1, 0));
-    assert_eq!(tell(&bed, bounce).await, (1, 0, 0));
+    assert_eq!(report(&bed, bounce.clone()).await, (1, 1, 0));
+    assert_eq!(report(&bed, bounce).await, (1, 0, 0));
     assert_eq!(bed.notification(&id).await.status.as_str(), "delivered", "it was taken; that stays");
     let listed =
         suppressions::get(&mut bed.read().await.conn(), "email", "ann@example.org").await.unwrap().unwrap();
@@ -158,7 +158,10 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
         .into_iter()
         .map(|moment| moment.detail)
         .collect();
-    assert!(story.iter().any(|told| told.contains("did not arrive: 550 5.1.1 no such user")), "{story:?}");
+    assert!(
+        story.iter().any(|reported| reported.contains("did not arrive: 550 5.1.1 no such user")),
+        "{story:?}"
+    );
     let again = sent(&bed, "ann@example.org").await;
     assert_eq!(bed.notification(&again).await.reason_code.as_deref(), Some("suppressed"));
 }
@@ -167,11 +170,11 @@ async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
     sent(&bed, "bob@example.org").await;
-    let told = json!([
+    let reported = json!([
         { "id": "id-ann@example.org", "state": "complained", "suppress": "complaint" },
         { "id": "id-bob@example.org", "state": "failed", "detail": "full" },
     ]);
-    assert_eq!(tell(&bed, told).await, (2, 2, 0));
+    assert_eq!(report(&bed, reported).await, (2, 2, 0));
     let mut reader = bed.read().await;
     let ann = suppressions::get(&mut reader.conn(), "email", "ann@example.org").await.unwrap();
     assert_eq!(ann.unwrap().reason, "complaint");
@@ -180,18 +183,18 @@ async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: TestBed) {
     assert_eq!(attention, [(Kind::Receipt, 1)], "who complains has it; what did not arrive needs attention");
     // An unsubscription after it was read says nothing new of the message, and all of its reader.
     sent(&bed, "eve@example.org").await;
-    tell(&bed, json!([{ "id": "id-eve@example.org", "state": "read" }])).await;
-    tell(&bed, json!([{ "id": "id-eve@example.org", "state": "read", "suppress": "unsubscribed" }])).await;
+    report(&bed, json!([{ "id": "id-eve@example.org", "state": "read" }])).await;
+    report(&bed, json!([{ "id": "id-eve@example.org", "state": "read", "suppress": "unsubscribed" }])).await;
     let eve = suppressions::get(&mut reader.conn(), "email", "eve@example.org").await.unwrap();
     assert_eq!(eve.unwrap().reason, "unsubscribed");
 }
 
 async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: TestBed) {
     let bed = with_provider(&bed).await;
-    let told = json!([
+    let reported = json!([
         { "id": "id-x", "state": "failed", "suppress": "hardBounce" }, { "id": "", "state": "sent" }, { "id": "y".repeat(1_001), "state": "sent" },
     ]);
-    assert_eq!(tell(&bed, told).await, (3, 0, 1));
+    assert_eq!(report(&bed, reported).await, (3, 0, 1));
     assert!(bed.engine.metrics.encode().contains("punctual_receipts_unknown_total 1"));
     assert_eq!(
         suppressions::count(&mut bed.read().await.conn(), 10).await.unwrap(),
@@ -207,8 +210,8 @@ async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: TestBed) {
 
 async fn a_receipt_that_was_quicker_finds_its_message(bed: TestBed) {
     let bed = with_provider(&bed).await;
-    let told = json!([{ "id": "id-ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "no such user" }]);
-    assert_eq!(tell(&bed, told).await, (1, 0, 1));
+    let reported = json!([{ "id": "id-ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "no such user" }]);
+    assert_eq!(report(&bed, reported).await, (1, 0, 1));
     let id = sent(&bed, "ann@example.org").await;
     let row = known(&bed, "ann@example.org").await.unwrap();
     assert_eq!((row.notification_seq, row.rank), (Some(bed.notification(&id).await.seq), 4));
@@ -230,7 +233,7 @@ async fn a_channel_without_callbacks_keeps_no_ids(bed: TestBed) {
 async fn receipts_go_with_their_notification(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
-    tell(&bed, json!([{ "id": "id-ann@example.org", "state": "delivered" }])).await;
+    report(&bed, json!([{ "id": "id-ann@example.org", "state": "delivered" }])).await;
     bed.wait(366 * 24 * 60 * 60);
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 1);
     assert!(known(&bed, "ann@example.org").await.is_none());

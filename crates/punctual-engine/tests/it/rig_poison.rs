@@ -12,7 +12,7 @@ use punctual_testkit::{
     Database, Scripted, TestBed, TestWorkflow,
     channel::delivered,
     history::{
-        judge::{Asked, Call, History, Told},
+        judge::{Asked, Call, History, Replies},
         stored::Stored,
     },
     new_work, new_work_with, on_both,
@@ -88,7 +88,7 @@ async fn poisoned(bed: &TestBed, round: Round, is_harmful: bool) -> Outcome {
     assert_eq!(ended as u64, bad, "every bad row is held or parked, and nothing else is");
     let is_good = |key: &str| !key.starts_with("bad");
     let mut history = History {
-        told: Told { acknowledged: asked, unanswered: Vec::new() },
+        replies: Replies { acknowledged: asked, unanswered: Vec::new() },
         stored: Stored::at(bed.url()).messages().await.unwrap(),
         received: std::mem::take(&mut *calls.lock().unwrap()),
         ..History::default()

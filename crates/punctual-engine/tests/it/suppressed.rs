@@ -175,10 +175,10 @@ async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: TestBed) {
         assert_eq!(skipped(&bed, id).await, [(target.to_owned(), "manual".to_owned())]);
     }
     let story = bed.engine.timeline(&punctual_model::Reach::Everything, &direct).await.unwrap();
-    let told = story.iter().find(|moment| moment.what == "targetSkipped").unwrap();
+    let reported = story.iter().find(|moment| moment.what == "targetSkipped").unwrap();
     assert!(
-        told.detail.contains("Ann@example.org") && told.detail.contains("a person put it there"),
-        "{told:?}"
+        reported.detail.contains("Ann@example.org") && reported.detail.contains("a person put it there"),
+        "{reported:?}"
     );
 }
 

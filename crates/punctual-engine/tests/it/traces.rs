@@ -65,10 +65,10 @@ fn attribute<'s>(span: &'s FinishedSpan, name: &str) -> &'s Attribute {
     &found.unwrap_or_else(|| panic!("{} has no {name}", span.name)).1
 }
 
-/// A channel that takes a message at this attempt, and the traces that it was told.
+/// A channel that takes a message at this attempt, and the traces that it was given.
 async fn stubborn(bed: &TestBed, takes_at: i64) -> (TestBed, Arc<Mutex<Vec<Option<String>>>>) {
-    let told = Arc::<Mutex<Vec<Option<String>>>>::default();
-    let telling = told.clone();
+    let reported = Arc::<Mutex<Vec<Option<String>>>>::default();
+    let telling = reported.clone();
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("stubborn", move |message| {
             telling.lock().unwrap().push(message.envelope.traceparent.clone());
@@ -81,11 +81,11 @@ async fn stubborn(bed: &TestBed, takes_at: i64) -> (TestBed, Arc<Mutex<Vec<Optio
     });
     let retry = json!({ "max": 3, "intervalSeconds": 60 });
     bed.channel_with("sms:default", "stubborn", retry, false).await;
-    (bed, told)
+    (bed, reported)
 }
 
 async fn a_message_is_one_trace_from_its_request_to_the_call_and_over_a_retry(bed: TestBed) {
-    let (bed, told) = stubborn(&bed, 2).await;
+    let (bed, reported) = stubborn(&bed, 2).await;
     let kept = Kept::record(&bed, 0.0);
     let id = bed.accept_one(traced(&bed, bed.message_over("sms:default", &["x"]))).await;
     assert_eq!(kept.one("store notifications").parent, Some(request()));
@@ -103,8 +103,8 @@ async fn a_message_is_one_trace_from_its_request_to_the_call_and_over_a_retry(be
             assert_eq!(attribute(span, "notification.attempt"), &Attribute::Number(n as i64 + 1));
         }
         assert!(queued[n].ended_at <= attempts[n].started_at);
-        let told = told.lock().unwrap()[n].clone();
-        assert_eq!(told, Some(calls[n].context.to_string()), "the provider is told the call");
+        let reported = reported.lock().unwrap()[n].clone();
+        assert_eq!(reported, Some(calls[n].context.to_string()), "the provider gets the call's context");
     }
     assert_eq!(calls[0].error.as_deref(), Some("transient"), "what a provider says may name people");
     assert_eq!((&calls[1].error, &attempts[1].error), (&None, &None));

@@ -28,11 +28,12 @@ pub enum KeyParts {
         firing_policy: String,
         scope_key: String,
     },
-    ReminderRecurring {
+    ReminderOccurrence {
         setting: String,
         source_type: String,
         source: String,
         trigger_key: String,
+        kind: String,
         occurrence: Date,
     },
     /// The place of a reminder whose key would be too long.
@@ -118,13 +119,17 @@ impl WorkKey {
                 firing_policy: text(8)?,
                 scope_key: text(9)?,
             },
-            ["reminder", _, _, _, _, "recurring", _] => KeyParts::ReminderRecurring {
-                setting: text(1)?,
-                source_type: text(2)?,
-                source: text(3)?,
-                trigger_key: text(4)?,
-                occurrence: date(6)?,
-            },
+            // A number of days is no date, so the last part distinguishes the two.
+            ["reminder", _, _, _, _, _, last] if last.parse::<Date>().is_ok() => {
+                KeyParts::ReminderOccurrence {
+                    setting: text(1)?,
+                    source_type: text(2)?,
+                    source: text(3)?,
+                    trigger_key: text(4)?,
+                    kind: text(5)?,
+                    occurrence: date(6)?,
+                }
+            }
             ["reminder", _, _, _, _, _, _] => KeyParts::ReminderDate {
                 setting: text(1)?,
                 source_type: text(2)?,
@@ -194,8 +199,8 @@ impl KeyParts {
                 firing_policy,
                 scope_key,
             ),
-            Self::ReminderRecurring { setting, source_type, source, trigger_key, occurrence } => {
-                WorkKey::reminder_recurring(setting, source_type, source, trigger_key, *occurrence)
+            Self::ReminderOccurrence { setting, source_type, source, trigger_key, kind, occurrence } => {
+                WorkKey::reminder_occurrence(setting, source_type, source, trigger_key, kind, *occurrence)
             }
             Self::ReminderTooLong { setting, digest } => WorkKey::reminder_too_long(setting, digest),
             Self::ReminderChange { of, id, mark } => WorkKey::reminder_change(of, id, mark),

@@ -35,7 +35,7 @@ fn r01_every_format_is_frozen_byte_for_byte() {
             "reminder:s1:vehicle:v7:km:threshold:mileage:15000:OncePerDay:all@2026-05-14",
         ),
         (
-            WorkKey::reminder_recurring("s1", "class", "c3", "weekly", date(2026, 5, 14)),
+            WorkKey::reminder_occurrence("s1", "class", "c3", "weekly", "recurring", date(2026, 5, 14)),
             "reminder:s1:class:c3:weekly:recurring:2026-05-14",
         ),
         (
@@ -214,11 +214,12 @@ impl Dice {
                 firing_policy: self.part(),
                 scope_key: self.part(),
             },
-            2 => KeyParts::ReminderRecurring {
+            2 => KeyParts::ReminderOccurrence {
                 setting: self.part(),
                 source_type: self.part(),
                 source: self.part(),
                 trigger_key: self.part(),
+                kind: if self.roll(2) == 0 { self.part() } else { self.date().to_string() },
                 occurrence: self.date(),
             },
             3 => {

@@ -25,7 +25,7 @@ fn r12_the_ladder_is_5_minutes_15_minutes_1_hour_then_hold() {
 }
 
 #[test]
-fn r12_max_counts_the_tries_after_the_first() {
+fn r12_max_counts_the_attempts_after_the_first() {
     assert_eq!(waits(RetryPolicy::default(), 4), [Some(60), Some(60), Some(60), None]);
     assert_eq!(waits(RetryPolicy::Fixed { interval: HOUR, max: 0 }, 1), [None]);
     let doubling =
@@ -198,9 +198,9 @@ proptest! {
     }
 
     #[test]
-    fn r12_tries_end_after_max(policy in any_policy(), unit in 0.0..1.0f64) {
-        let tries = (1..300).take_while(|failure| policy.next(*failure, NOW, unit, None) != NextAttempt::GiveUp).count();
-        prop_assert_eq!(tries, match policy {
+    fn r12_attempts_end_after_max(policy in any_policy(), unit in 0.0..1.0f64) {
+        let attempts = (1..300).take_while(|failure| policy.next(*failure, NOW, unit, None) != NextAttempt::GiveUp).count();
+        prop_assert_eq!(attempts, match policy {
             RetryPolicy::Ladder => 3,
             RetryPolicy::Daily => 299,
             RetryPolicy::Steps(waits) => waits.len(),

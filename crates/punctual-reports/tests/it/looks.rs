@@ -1,4 +1,4 @@
-//! The mail and its chart as people see them. Pictures are kept in `target/tmp`, to be looked at.
+//! The mail and its chart as people see them. Pictures are kept in `target/tmp`, to be viewed.
 
 use punctual_model::table::{Amount, Cell, Column, Kind, Table};
 use punctual_reports::{Place, Presented, present};

@@ -1,4 +1,4 @@
-//! Forwarding as it should be: in order, in batches, cleared by acknowledgements, told to central.
+//! Forwarding as it should be: in order, in batches, cleared by acknowledgements, reported to central.
 
 use punctual_model::Clock;
 use punctual_site::Next;
@@ -35,7 +35,7 @@ async fn what_a_script_hands_in_arrives_with_its_source(bed: TestBed) {
         (Some("pump-3"), Some("watch.sh"))
     );
     assert_eq!(row.site_enqueued_at, Some(bed.now()));
-    assert_eq!(tick(&agent).await.next, Next::WhenTold(bed.after(30)));
+    assert_eq!(tick(&agent).await.next, Next::WhenWoken(bed.after(30)));
     bed.leaves_open("the list is not defined and nothing ticks central");
 }
 
@@ -70,7 +70,7 @@ async fn a_report_goes_out_when_nothing_waits(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let report = tick(&agent).await;
-    assert_eq!((report.sent, report.next), (0, Next::WhenTold(bed.after(30))));
+    assert_eq!((report.sent, report.next), (0, Next::WhenWoken(bed.after(30))));
     let (_, site) = rig.call("GET", "/api/v1/sites/plant-7", None).await;
     assert_eq!(site["lastContactAt"], bed.clock.now().to_string());
     assert_eq!(site["version"], env!("CARGO_PKG_VERSION"));
@@ -79,7 +79,7 @@ async fn a_report_goes_out_when_nothing_waits(bed: TestBed) {
         (&0.into(), &0.into(), &false.into())
     );
     bed.wait(10);
-    assert_eq!(tick(&agent).await.next, Next::WhenTold(bed.after(20)), "not due yet");
+    assert_eq!(tick(&agent).await.next, Next::WhenWoken(bed.after(20)), "not due yet");
     bed.wait(20);
     notify_many(&agent, "ops", 0..3).await;
     bed.wait(5);

@@ -1,4 +1,4 @@
-//! R15 on a disk that is full: callers are told, nothing answered is lost, and the buffer empties itself.
+//! R15 on a disk that is full: callers get an error, nothing answered is lost, and the buffer empties itself.
 //!
 //! It needs a file system of a few megabytes, which root can mount; where that is not possible the test says so and
 //! proves nothing.

@@ -16,7 +16,7 @@ use crate::rig::{Rig, notify_many, tick};
 
 on_both! {
     a_script_sends_and_asks;
-    bad_requests_are_told_what_would_be_right;
+    bad_requests_get_what_would_be_right;
     a_page_in_a_browser_cannot_notify;
     the_client_is_one_line;
 }
@@ -71,7 +71,7 @@ async fn a_script_sends_and_asks(bed: TestBed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn bad_requests_are_told_what_would_be_right(bed: TestBed) {
+async fn bad_requests_get_what_would_be_right(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent_with(SiteConfig { max_rows: 1, ..rig.config() }).await;
     let good = json!({ "list": "ops", "subject": "S", "body": "B" }).to_string();

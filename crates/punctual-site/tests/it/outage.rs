@@ -8,7 +8,7 @@ use crate::rig::{Rig, drain, notify_many, tick};
 
 on_both! {
     r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_in_order;
-    failures_are_one_entry_and_told_to_central;
+    failures_are_one_entry_and_reported_to_central;
     rows_that_wait_long_are_logged_once;
 }
 
@@ -48,7 +48,7 @@ async fn r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_
     bed.leaves_open("nothing ticks central");
 }
 
-async fn failures_are_one_entry_and_told_to_central(bed: TestBed) {
+async fn failures_are_one_entry_and_reported_to_central(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     notify_many(&agent, "ops", 0..1).await;

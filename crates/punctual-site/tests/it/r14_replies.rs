@@ -39,22 +39,22 @@ async fn r14_replies_spoiled_at_random_give_each_row_once(bed: TestBed) {
     let mut config = SiteConfig { batch: 200, request_time: Duration::from_millis(400), ..rig.config() };
     config.max_rows = i64::MAX;
     let mut agent = rig.agent_with(config.clone()).await;
-    let chance = Seeded::new(14);
+    let random = Seeded::new(14);
     let (mut handed_in, mut held) = (0, 0);
     while handed_in < rows || agent.health().await.unwrap().backlog > 0 {
         if handed_in < rows {
-            let more = (100 + usize::try_from(chance.below(400)).unwrap()).min(rows - handed_in);
+            let more = (100 + usize::try_from(random.below(400)).unwrap()).min(rows - handed_in);
             notify_many(&agent, "ops", handed_in..handed_in + more).await;
             handed_in += more;
         }
-        let way = any_way(&chance);
+        let way = any_way(&random);
         // A held reply costs a real time-out, so there are only some.
         let way = if way == Way::HoldReplies && held >= scale(10, 200) { Way::SwallowReplies } else { way };
         held += usize::from(way == Way::HoldReplies);
         rig.proxy.set(way);
         tick(&agent).await;
         rig.proxy.set(Way::Pass);
-        if chance.below(20) == 0 {
+        if random.below(20) == 0 {
             // As after a kill: what was prepared and what was known is gone, the file stays.
             agent.store.close().await;
             drop(agent);
@@ -98,7 +98,7 @@ async fn r14_two_agents_with_the_same_rows_give_one_row_each(bed: TestBed) {
     let restored = rig.agent_with(rig.config_in(copy.path())).await;
     let both = async |agent: &Agent| drain(agent).await;
     let (one, two) = join(both(&agent), both(&restored)).await;
-    assert_eq!((one, two), (3_000, 3_000), "each was told that all its rows are safe");
+    assert_eq!((one, two), (3_000, 3_000), "each got the acknowledgement that all its rows are safe");
     check_order(&rig.bodies().await, 3_000);
     bed.leaves_open("nothing ticks central");
 }

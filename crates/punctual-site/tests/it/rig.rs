@@ -185,8 +185,8 @@ pub async fn tick(agent: &Agent) -> ForwardReport {
 }
 
 /// A way for the next replies, at random.
-pub fn any_way(chance: &Seeded) -> Way {
-    match chance.below(10) {
+pub fn any_way(random: &Seeded) -> Way {
+    match random.below(10) {
         0 => Way::SwallowReplies,
         1 => Way::HalfReplies,
         2 => Way::Cut,

@@ -1,4 +1,4 @@
-//! What a script is told about its notification, wherever it is.
+//! What a script can read about its notification, wherever it is.
 
 use punctual_model::{ReasonCode, SendOutcome};
 use punctual_testkit::{Scripted, TestBed, Way, on_both};
@@ -7,7 +7,7 @@ use crate::rig::{Rig, message, some_id, tick};
 
 on_both! {
     a_status_follows_the_notification_and_never_goes_back;
-    s4_46_a_status_tells_what_was_given_up_from_what_was_refused;
+    s4_46_a_status_distinguishes_what_was_given_up_from_what_was_refused;
     an_id_that_nobody_knows_is_unknown;
 }
 
@@ -47,7 +47,7 @@ async fn a_status_follows_the_notification_and_never_goes_back(bed: TestBed) {
     assert_eq!((&*status.status, status.central_unreachable), ("delivered", false), "nothing else can come");
 }
 
-async fn s4_46_a_status_tells_what_was_given_up_from_what_was_refused(bed: TestBed) {
+async fn s4_46_a_status_distinguishes_what_was_given_up_from_what_was_refused(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("two-ways", |message| match message.address.as_str() {
             "later" => SendOutcome::Transient { error: "451 later".into(), retry_after: None },

@@ -6,7 +6,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, Json, NotificationId, NotificationStatus, OwnershipStatus, Reach, WorkId, WorkKey, WorkStatus,
+    ChannelKey, Json, NotificationId, NotificationStatus, OwnershipStatus, Reach, WorkId, WorkKey,
+    WorkStatus, survey::InstanceStatus,
 };
 use sqlx::{Arguments, postgres::PgArguments};
 
@@ -124,6 +125,7 @@ arg_from! {
     WorkStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     OwnershipStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<WorkStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
+    Option<InstanceStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
     NotificationStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<NotificationStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
 }
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_of_texts_tells_empty_from_null() {
+    fn a_column_of_texts_distinguishes_empty_from_null() {
         let column: Texts = [Some("a"), None, Some(""), Some("éé")].into_iter().collect();
         assert_eq!(column.to_vec(), [Some("a"), None, Some(""), Some("éé")]);
         assert_eq!(column.get(4), None);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    AttemptOutcome, AuditAction, ChannelKey, ConsumerLink, ErasureStatus, InputHash, Json, NotificationId,
-    NotificationStatus, OwnershipStatus, ReasonCode, RunOutcome, SyncStatus, WorkId, WorkKey, WorkStatus,
-    ids::derive_uuid,
+    Anchor, AttemptOutcome, AuditAction, ChannelKey, ConsumerLink, ErasureStatus, InputHash, Json,
+    NotificationId, NotificationStatus, OwnershipStatus, ReasonCode, RunOutcome, SyncStatus, WorkId, WorkKey,
+    WorkStatus, ids::derive_uuid, survey::InstanceStatus,
 };
 
 use super::record::instant;
@@ -181,6 +181,8 @@ text_columns! {
     RunOutcome: |text| Self::parse(text), "an outcome of a run", |value| value.as_str();
     ConsumerLink: |text| Self::parse(text), "a state of a consumer", |value| value.as_str();
     ErasureStatus: |text| Self::parse(text), "a status of an erasure", |value| value.as_str();
+    Anchor: |text| Self::parse(text), "an end of an event", |value| value.as_str();
+    InstanceStatus: |text| Self::parse(text), "a status of an instance", |value| value.as_str();
     SyncStatus: |text| Self::parse(text), "a status of a rule", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();

@@ -244,20 +244,20 @@ impl Store {
     }
 
     /// Whether other nodes can wake this one. Behind a connection pooler they cannot, unless there is a `listen_url`.
-    pub fn hears_others(&self) -> bool {
+    pub fn listens_to_others(&self) -> bool {
         match &self.0.backend {
             Backend::Sqlite(_) => true,
-            Backend::Postgres(postgres) => postgres.hears_others(),
+            Backend::Postgres(postgres) => postgres.listens_to_others(),
         }
     }
 
-    /// A connection that listens for other nodes' wake-ups; none where [`Self::hears_others`] says no, and none on SQLite,
+    /// A connection that listens for other nodes' wake-ups; none where [`Self::listens_to_others`] says no, and none on SQLite,
     /// where there are no other nodes.
     #[boxed]
     pub async fn listener(&self) -> Result<Option<WakeListener>> {
         match &self.0.backend {
             Backend::Sqlite(_) => Ok(None),
-            Backend::Postgres(postgres) if !postgres.hears_others() => Ok(None),
+            Backend::Postgres(postgres) if !postgres.listens_to_others() => Ok(None),
             Backend::Postgres(postgres) => Ok(Some(WakeListener(postgres.listen().await?))),
         }
     }

@@ -64,7 +64,7 @@ impl Postgres {
     }
 
     /// Whether wake-ups of other nodes arrive here.
-    pub(super) fn hears_others(&self) -> bool {
+    pub(super) fn listens_to_others(&self) -> bool {
         self.listen_at.is_some() || !self.servers.are_pooled()
     }
 

@@ -51,9 +51,9 @@ pub(super) async fn run(file: PathBuf, query: ForeignQuery<'_>) -> Result<Table,
     let params: Vec<(String, Cell)> =
         query.params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let stop = StopOnDrop(Arc::default());
-    let heard = Arc::clone(&stop.0);
+    let shared = Arc::clone(&stop.0);
     let mut running =
-        tokio::task::spawn_blocking(move || read(&file, &sql, &params, max_rows, timeout, &heard));
+        tokio::task::spawn_blocking(move || read(&file, &sql, &params, max_rows, timeout, &shared));
     let finished = match tokio::time::timeout(timeout, &mut running).await {
         Ok(finished) => finished,
         Err(_) => loop {

@@ -1,10 +1,10 @@
-//! Claim per channel, settle with the token, and what happens to claims whose node is gone.
+//! Claims per channel, and what happens to those whose node is gone.
 
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::{ChannelKey, NotificationEvent, NotificationId, NotificationStatus, ReasonCode, WorkId};
+use punctual_model::{ChannelKey, NotificationId, NotificationStatus, WorkId};
 
 use super::NotificationRow;
 use crate::{
@@ -146,6 +146,13 @@ pub async fn claim_behind(
     Ok(rows)
 }
 
+impl NotificationRow {
+    /// Its place among those of its channel and priority.
+    pub fn place(&self) -> After {
+        After { ready_at: self.ready_at.as_microsecond(), id: self.seq }
+    }
+}
+
 /// What identifies a notification and its work, without anything of its content.
 #[derive(Clone, Debug, Record)]
 pub struct NotificationHead {
@@ -223,236 +230,6 @@ pub async fn claim_these(
     Ok(rows)
 }
 
-/// What became of one claimed notification, ready to be written.
-#[derive(Clone, Debug, PartialEq, SetRow)]
-pub struct Delivery {
-    pub seq: i64,
-    pub token: i64,
-    pub status: NotificationStatus,
-    pub retry_count: i64,
-    pub last_error: Option<String>,
-    pub reason: Option<ReasonCode>,
-    /// When it is tried again, where it is.
-    pub retry_at: Option<Timestamp>,
-    /// Set where it must leave over another channel than it was queued for.
-    pub channel: Option<ChannelKey>,
-    /// What kind of message it is then.
-    pub kind: Option<String>,
-    /// It no longer goes where its list says.
-    pub leaves_list: bool,
-}
-
-impl Delivery {
-    /// What an event makes of a claimed row: the one way to a new status. A row that the event cannot happen to keeps the
-    /// status it has.
-    fn after(
-        event: NotificationEvent,
-        seq: i64,
-        token: i64,
-        status: NotificationStatus,
-        retry_count: i64,
-    ) -> Self {
-        let status = status.after(event).unwrap_or(status);
-        Self {
-            seq,
-            token,
-            status,
-            retry_count,
-            last_error: None,
-            reason: None,
-            retry_at: None,
-            channel: None,
-            kind: None,
-            leaves_list: false,
-        }
-    }
-}
-
-impl NotificationRow {
-    /// Its place among those of its channel and priority.
-    pub fn place(&self) -> After {
-        After { ready_at: self.ready_at.as_microsecond(), id: self.seq }
-    }
-
-    /// Another channel for this row, and the kind of message that it is then: a kind that was only the channel's type
-    /// follows the channel.
-    pub fn moved_to(&self, channel: &ChannelKey, delivery: Delivery) -> Delivery {
-        let kind = (self.kind == self.channel.kind()).then(|| channel.kind().to_owned());
-        Delivery { channel: Some(channel.clone()), kind, ..delivery }
-    }
-
-    /// What an event makes of this row, which the caller has claimed.
-    pub fn after(&self, event: NotificationEvent) -> Delivery {
-        Delivery::after(event, self.seq, self.version, self.status, self.retry_count)
-    }
-}
-
-impl NotificationHead {
-    /// What an event makes of this row.
-    pub fn after(&self, event: NotificationEvent) -> Delivery {
-        Delivery::after(event, self.seq, self.version, self.status, self.retry_count)
-    }
-}
-
-const SETTLE: Sql = sql!(
-    "notifications.settle", each Delivery, after 1,
-    "UPDATE notifications
-     SET status = {.status}, lease_expires_at = NULL, retry_count = {.retry_count},
-         last_error = COALESCE({.last_error}, notifications.last_error), reason_code = {.reason},
-         ready_at = COALESCE({.retry_at}, notifications.ready_at),
-         channel = COALESCE({.channel}, notifications.channel), kind = COALESCE({.kind}, notifications.kind),
-         follows_list = CASE WHEN {.leaves_list} THEN FALSE ELSE notifications.follows_list END,
-         delivered_at = CASE WHEN {.status} = 'delivered' THEN $1 ELSE NULL END,
-         finished_at = CASE WHEN {.status} IN ('pending', 'retrying') THEN NULL ELSE $1 END,
-         version = notifications.version + 1
-     {from rows}
-     WHERE notifications.seq = {.seq} AND notifications.version = {.token}
-     {postgres RETURNING notifications.seq AS id}",
-);
-
-/// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
-#[boxed]
-pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
-    conn.change(&SETTLE, with_rows(args![now], rows), |row| rows[row].seq).await
-}
-
-/// When the next notification of one channel and priority is ready.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Record)]
-pub struct Earliest {
-    pub channel: String,
-    pub priority: i64,
-    pub ready_at: i64,
-}
-
-/// Where the claims of one channel and priority start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaneStart {
-    pub channel: String,
-    pub priority: i64,
-    pub after: After,
-}
-
-// A loose walk over notifications_ready: one probe per channel that has live rows, not one per row. Lanes of business units
-// are found in the same way, so that no row of one is left behind, whatever became of its unit: one probe more per channel
-// where there are none.
-const EARLIEST: Sql = sql!(
-    "notifications.earliest", as Earliest,
-    "WITH RECURSIVE used(channel) AS (
-        SELECT (SELECT channel FROM notifications
-                WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL
-                ORDER BY channel LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.channel FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL AND n.channel > used.channel
-                ORDER BY n.channel LIMIT 1)
-        FROM used WHERE used.channel IS NOT NULL
-    ), lanes(channel, priority) AS (
-        SELECT used.channel, (SELECT n.priority FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel = used.channel AND n.priority > 9
-                ORDER BY n.priority LIMIT 1)
-        FROM used WHERE used.channel IS NOT NULL
-        UNION ALL
-        SELECT lanes.channel, (SELECT n.priority FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel = lanes.channel AND n.priority > lanes.priority
-                ORDER BY n.priority LIMIT 1)
-        FROM lanes WHERE lanes.priority IS NOT NULL
-    ), levels(channel, priority) AS (
-        SELECT used.channel, p.priority FROM used, {sqlite (SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p}{postgres generate_series(0::bigint, 9) AS p(priority)}
-        WHERE used.channel IS NOT NULL
-        UNION ALL
-        SELECT channel, priority FROM lanes WHERE priority IS NOT NULL
-    )
-    SELECT {columns} FROM (
-        SELECT l.channel AS channel, l.priority AS priority,
-            (SELECT ready_at FROM notifications n
-             WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-               AND n.channel = l.channel AND n.priority = l.priority
-             ORDER BY ready_at LIMIT 1) AS ready_at
-        FROM levels l) AS firsts
-    WHERE ready_at IS NOT NULL",
-);
-
-// The same on PostgreSQL. A channel with a place to start at is probed behind it; others are looked for between those
-// channels, so that no walk passes the entries that their claimed rows have left. The order of names is the database's.
-const EARLIEST_BEHIND: Sql = sql!(
-    "notifications.earliest_behind", as Earliest,
-    "WITH RECURSIVE starts AS MATERIALIZED (
-        SELECT channel, priority, after_at, after_seq
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS s(channel, priority, after_at, after_seq)
-    ), known AS MATERIALIZED (
-        SELECT DISTINCT channel FROM starts
-    ), gaps(low, high) AS (
-        SELECT COALESCE(lag(channel) OVER (ORDER BY channel), ''), channel FROM known
-    ), amid(channel, high) AS (
-        SELECT (SELECT n.channel FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel > gaps.low AND n.channel < gaps.high
-                ORDER BY n.channel LIMIT 1), gaps.high
-        FROM gaps
-        UNION ALL
-        SELECT (SELECT n.channel FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel > amid.channel AND n.channel < amid.high
-                ORDER BY n.channel LIMIT 1), amid.high
-        FROM amid WHERE amid.channel IS NOT NULL
-    ), beyond(channel) AS (
-        SELECT (SELECT n.channel FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel > COALESCE((SELECT max(channel) FROM known), '')
-                ORDER BY n.channel LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.channel FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL AND n.channel > beyond.channel
-                ORDER BY n.channel LIMIT 1)
-        FROM beyond WHERE beyond.channel IS NOT NULL
-    ), used(channel) AS (
-        SELECT channel FROM amid UNION ALL SELECT channel FROM beyond UNION ALL SELECT channel FROM known
-    ), lanes(channel, priority) AS (
-        SELECT used.channel, (SELECT n.priority FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel = used.channel AND n.priority > 9
-                ORDER BY n.priority LIMIT 1)
-        FROM used WHERE used.channel IS NOT NULL
-        UNION ALL
-        SELECT lanes.channel, (SELECT n.priority FROM notifications n
-                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-                  AND n.channel = lanes.channel AND n.priority > lanes.priority
-                ORDER BY n.priority LIMIT 1)
-        FROM lanes WHERE lanes.priority IS NOT NULL
-    ), levels(channel, priority) AS (
-        SELECT used.channel, p.priority FROM used CROSS JOIN generate_series(0::bigint, 9) AS p(priority)
-        WHERE used.channel IS NOT NULL
-        UNION ALL
-        SELECT channel, priority FROM lanes WHERE priority IS NOT NULL
-    )
-    SELECT {columns} FROM (
-        SELECT l.channel AS channel, l.priority AS priority,
-            (SELECT n.ready_at FROM notifications n
-             WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
-               AND n.channel = l.channel AND n.priority = l.priority
-               AND (n.ready_at, n.seq) > (COALESCE(starts.after_at, '-9223372036854775808'::bigint),
-                                          COALESCE(starts.after_seq, '-9223372036854775808'::bigint))
-             ORDER BY n.ready_at, n.seq LIMIT 1) AS ready_at
-        FROM levels l
-        LEFT JOIN starts ON starts.channel = l.channel AND starts.priority = l.priority) AS firsts
-    WHERE ready_at IS NOT NULL",
-);
-
-/// When the next notification of each channel and priority is ready, behind where its claims start; what has none is left out.
-#[boxed]
-pub async fn earliest(conn: &mut Conn<'_>, starts: &[LaneStart]) -> Result<Vec<Earliest>> {
-    if conn.is_sqlite() || starts.is_empty() {
-        return conn.fetch_all(&EARLIEST, args![]).await;
-    }
-    let channels: Vec<String> = starts.iter().map(|start| start.channel.clone()).collect();
-    let priorities: Vec<i64> = starts.iter().map(|start| start.priority).collect();
-    let places: Vec<i64> = starts.iter().map(|start| start.after.ready_at).collect();
-    let seqs: Vec<i64> = starts.iter().map(|start| start.after.id).collect();
-    conn.fetch_all(&EARLIEST_BEHIND, args![channels, priorities, places, seqs]).await
-}
-
 // Relies on notifications_leased.
 const EXPIRED: Sql = sql!(
     "notifications.expired", as NotificationHead,
@@ -504,9 +281,6 @@ crate::db::statements![
     READ_THESE,
     CLAIM_THESE,
     TAKE,
-    SETTLE,
-    EARLIEST,
-    EARLIEST_BEHIND,
     EXPIRED,
     RELEASE_LEASES,
     RENEW

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
+use punctual_model::NotificationStatus;
 
 use crate::{
     db::{Conn, Result, Sql, args, sql},
@@ -93,14 +94,14 @@ const PURGED: Sql =
 
 /// The last state of a notification of this site that is no longer there.
 #[boxed]
-pub async fn purged_of_site(conn: &mut Conn<'_>, site: &str, id: &str) -> Result<Option<String>> {
+pub async fn purged_of_site(conn: &mut Conn<'_>, site: &str, id: &str) -> Result<Option<NotificationStatus>> {
     let row: Option<Buried> = conn.fetch_optional(&PURGED, args![id, site]).await?;
     Ok(row.map(|row| row.status))
 }
 
 #[derive(Record)]
 struct Buried {
-    status: String,
+    status: NotificationStatus,
 }
 
 /// How much a purge would remove, beside all that has ended.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::{Reach, SyncStatus, WorkStatus};
+use punctual_model::{Anchor, Reach, SyncStatus, WorkStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -12,8 +12,8 @@ pub struct RuleRow {
     pub subject_type: String,
     pub subject_id: String,
     pub business_unit: Option<String>,
-    /// `start` or `end`.
-    pub kind: String,
+    /// At which end of its subject it is.
+    pub kind: Anchor,
     pub rule_type: String,
     /// The rule itself, a JSON object.
     pub rule: String,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Anchor, Reach};
 
 use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
@@ -36,6 +36,14 @@ pub struct SubjectRow {
 }
 
 impl SubjectRow {
+    /// That date of it which a rule goes by, where it has one.
+    pub fn date(&self, anchor: Anchor) -> Option<i64> {
+        match anchor {
+            Anchor::Start => self.start_at,
+            Anchor::End => self.end_at,
+        }
+    }
+
     fn first_at(&self) -> Option<i64> {
         [self.start_at, self.end_at].into_iter().flatten().min()
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach};
 use serde_json::Value;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub struct FoundNotification {
     pub seq: i64,
     pub id: String,
-    pub status: String,
+    pub status: NotificationStatus,
     /// A JSON array of texts.
     pub targets: Option<String>,
     pub last_error: Option<String>,

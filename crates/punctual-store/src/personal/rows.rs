@@ -1,7 +1,7 @@
 //! Work, messages, surveys, events, sources and audit entries that are about a person.
 
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::{Reach, WorkStatus};
+use punctual_model::{Reach, WorkStatus, survey::InstanceStatus};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -130,7 +130,7 @@ pub struct FoundInstance {
     pub id: i64,
     pub public_id: String,
     pub survey_id: i64,
-    pub status: String,
+    pub status: InstanceStatus,
     pub recipient_address: String,
     pub customer_ref: Option<String>,
     pub metadata: String,

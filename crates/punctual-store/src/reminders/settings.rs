@@ -82,8 +82,8 @@ pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, mut ids: Vec<String>) ->
     conn.fetch_all(&BY_IDS, args![ids, reach]).await
 }
 
-const HEARD: Sql = sql!(
-    "reminder_settings.heard", as SettingRow,
+const OF_TYPES: Sql = sql!(
+    "reminder_settings.of_types", as SettingRow,
     "SELECT {columns}
      FROM reminder_settings
      WHERE NOT deleted AND (source_type IN ({texts $1}) OR child_type IN ({texts $1}))
@@ -93,8 +93,8 @@ const HEARD: Sql = sql!(
 /// The settings that concern sources of these types, held until the transaction ends: an event and a change of a
 /// setting cannot miss each other.
 #[boxed]
-pub async fn heard(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<SettingRow>> {
-    conn.fetch_all(&HEARD, args![types]).await
+pub async fn of_types(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&OF_TYPES, args![types]).await
 }
 
 const OF_TYPE: Sql = sql!(
@@ -121,4 +121,4 @@ pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -
     conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
-crate::db::statements![INSERT, UPDATE, BY_IDS, HEARD, OF_TYPE, PAGE];
+crate::db::statements![INSERT, UPDATE, BY_IDS, OF_TYPES, OF_TYPE, PAGE];

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{SetRow, boxed};
+use punctual_model::survey::InstanceStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
@@ -10,7 +11,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, SetRow)]
 pub struct Change {
     pub public_id: String,
-    pub status: String,
+    pub status: InstanceStatus,
     #[column("reason_code")]
     pub reason: Option<String>,
     pub next_send_at: Option<i64>,

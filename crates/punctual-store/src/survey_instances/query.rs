@@ -1,7 +1,7 @@
 //! Reading instances for people: a page of a survey's, and all of them for its results.
 
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{Reach, survey::InstanceStatus};
 
 use super::InstanceRow;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct InstanceFilter {
     pub survey_id: i64,
-    pub status: Option<String>,
+    pub status: Option<InstanceStatus>,
     pub trigger: Option<String>,
     pub customer_ref: Option<String>,
     /// Also those that were taken back after they were answered, as results count them.
@@ -111,7 +111,7 @@ pub async fn open_after(conn: &mut Conn<'_>, after: i64, limit: i64) -> Result<V
 /// How many instances of a survey have a status.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct StatusCount {
-    pub status: String,
+    pub status: InstanceStatus,
     pub count: i64,
     /// Those that were reached, as results count them.
     pub reached: i64,
@@ -141,7 +141,7 @@ pub struct Walked {
     pub version_id: i64,
     pub trigger_id: String,
     pub triggered_at: i64,
-    pub status: String,
+    pub status: InstanceStatus,
     pub customer_ref: Option<String>,
     pub metadata: String,
     pub recipient_locale: Option<String>,

@@ -12,7 +12,7 @@ on_both! {
     the_same_try_is_not_written_twice;
     an_uncertain_target_is_counted_once_however_often_it_is_written;
     an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not;
-    uncertain_tries_are_counted_on_the_notification;
+    uncertain_attempts_are_counted_on_the_notification;
     the_last_hour_of_each_channel_is_counted;
 }
 
@@ -161,7 +161,7 @@ async fn an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not(
     assert_eq!(left, [(1, "b".into(), 1, Some("delivered".to_owned())), (1, "a".into(), 2, None)]);
 }
 
-async fn uncertain_tries_are_counted_on_the_notification(bed: TestBed) {
+async fn uncertain_attempts_are_counted_on_the_notification(bed: TestBed) {
     let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
     let seq = bed.notification(&ids[0]).await.seq;
     let mut tx = bed.begin().await;

@@ -193,7 +193,7 @@ fn change(bed: &TestBed, id: &str, state: &str, sequence: Option<i64>, seconds: 
 }
 
 async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: TestBed) {
-    // What is told, whether it is taken, and the state afterwards.
+    // What is put, whether it is taken, and the state afterwards.
     let story = [
         (Some(5), 0, true),
         (Some(4), 100, false),
@@ -207,9 +207,10 @@ async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: TestBed) {
     for (n, (sequence, seconds, taken)) in story.into_iter().enumerate() {
         let state = format!(r#"{{"n":{n}}}"#);
         let mut tx = bed.begin().await;
-        let told = [change(&bed, "42", &state, sequence, seconds)];
-        let answer =
-            sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &told).await.unwrap();
+        let reported = [change(&bed, "42", &state, sequence, seconds)];
+        let answer = sources::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &reported)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         assert_eq!(answer.len(), usize::from(taken), "step {n}");
         if taken {

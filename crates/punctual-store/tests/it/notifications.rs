@@ -224,11 +224,11 @@ async fn present_ids_answer_their_state(bed: TestBed) {
     .await
     .unwrap();
     present.sort_by_key(|row| row.status.as_str());
-    let told: Vec<_> = present
+    let reported: Vec<_> = present
         .iter()
         .map(|row| (row.id.to_string(), row.status.as_str(), row.source_site.as_deref()))
         .collect();
-    assert_eq!(told, [(purged, "delivered", None), (live, "pending", Some("plant-7"))]);
+    assert_eq!(reported, [(purged, "delivered", None), (live, "pending", Some("plant-7"))]);
     bed.leaves_open("rows only");
 }
 
@@ -400,9 +400,9 @@ async fn withdrawing_says_what_was_in_time_and_what_waited(bed: TestBed) {
         (claimed.clone(), false, None),
     ];
     expected.sort();
-    let told: Vec<_> =
+    let reported: Vec<_> =
         rows.into_iter().map(|row| (row.id.to_string(), row.in_time, row.waiting_work)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(bed.notification(&waits).await.reason_code.as_deref(), Some("answered"));
     for (id, status) in [(parked, "withdrawn"), (claimed, "pending"), (untouched, "pending")] {
         assert_eq!(bed.notification(&id).await.status.as_str(), status);
@@ -531,16 +531,16 @@ async fn figures_count_each_state_and_leave_events_out(bed: TestBed) {
     }
     let mut reader = bed.read().await;
     let kpis = notifications::kpis(&mut reader.conn(), as_of(created + 1, created), None).await.unwrap();
-    let told =
+    let reported =
         (kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered, kpis.uncertain, kpis.oldest_created_at);
-    assert_eq!(told, (2, 2, 2, 2, 0, Some(created)));
+    assert_eq!(reported, (2, 2, 2, 2, 0, Some(created)));
     let kpis =
         notifications::kpis(&mut reader.conn(), as_of(created, created + 1), Some("plant-7")).await.unwrap();
     assert_eq!((kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered), (1, 0, 1, 0));
     let sites = notifications::site_kpis(&mut reader.conn(), as_of(created + 1, created)).await.unwrap();
     assert_eq!(sites.len(), 1);
     let site = &sites[0];
-    let told = (
+    let reported = (
         site.site.as_str(),
         site.queue_depth,
         site.stuck,
@@ -548,7 +548,7 @@ async fn figures_count_each_state_and_leave_events_out(bed: TestBed) {
         site.delivered,
         site.oldest_created_at,
     );
-    assert_eq!(told, ("plant-7", 1, 1, 1, 1, Some(created)));
+    assert_eq!(reported, ("plant-7", 1, 1, 1, 1, Some(created)));
     let empty =
         notifications::kpis(&mut reader.conn(), as_of(created, created), Some("nowhere")).await.unwrap();
     assert_eq!((empty.queue_depth, empty.oldest_created_at), (0, None));

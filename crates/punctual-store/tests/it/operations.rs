@@ -1,7 +1,7 @@
 //! The tables of events, tasks, people and rules, statement by statement.
 
 use jiff::Timestamp;
-use punctual_model::{Reach, SyncStatus};
+use punctual_model::{Anchor, Reach, SyncStatus};
 use punctual_store::{
     attention,
     operations::{
@@ -71,7 +71,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         id: id.into(),
         subject_type: "event".into(),
         subject_id: subject.into(),
-        kind: "start".into(),
+        kind: Anchor::Start,
         rule_type: "relative".into(),
         rule: "{}".into(),
         channels: "[]".into(),

@@ -94,7 +94,7 @@ async fn pages_of_notifications_look_at_a_bounded_number_of_rows(bed: TestBed) {
             vec![7],
             1,
         ),
-        // Where a time range is wanted, nothing outside it is looked at.
+        // Where a time range is wanted, nothing outside it is read.
         (
             NotificationFilter { created_from: second(40_000), created_to: second(40_003), ..any() },
             "page",

@@ -322,13 +322,13 @@ async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: TestBed)
         "channel_type, address, reason, source, since",
         "'email', 'a' || n || '@example.org', 'manual', 'test', 1"
     );
-    let told = many!(
+    let reported = many!(
         "receipts",
         "provider, provider_id, channel, notification_seq, target, attempt, rank, received_at",
         "'twilio', 'm-' || n, 'sms:a', n, 't', 1, 2, n"
     );
     fill(&bed, list).await;
-    fill(&bed, told).await;
+    fill(&bed, reported).await;
     for statement in ["suppressions.among", "receipts.of", "receipts.figures", "receipts.waiting"] {
         bed.faults.explain(statement);
     }

@@ -70,29 +70,29 @@ async fn limits_hold_for_each_transaction_and_leak_to_nobody() {
 }
 
 #[tokio::test]
-async fn other_nodes_are_heard_over_an_address_of_its_own() {
+async fn other_nodes_are_listened_to_over_an_address_of_its_own() {
     let bed = TestBed::on(Database::Postgres).await;
     let pooler = PgBouncer::start(2).await;
     let deaf = open(&bed, &pooler, |_| {}).await;
-    assert!(!deaf.hears_others() && deaf.listener().await.unwrap().is_none());
-    let hears = open(&bed, &pooler, |options| options.listen_url = Some(bed.url().to_owned())).await;
-    let mut listener = hears.listener().await.unwrap().expect("a listener");
+    assert!(!deaf.listens_to_others() && deaf.listener().await.unwrap().is_none());
+    let listening = open(&bed, &pooler, |options| options.listen_url = Some(bed.url().to_owned())).await;
+    let mut listener = listening.listener().await.unwrap().expect("a listener");
     let speaks = open(&bed, &pooler, |options| options.notifies_nodes = true).await;
     let mut tx = speaks.begin(Lane::Intake).await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), "pooler:x", "1").await.unwrap();
     tx.raise(Stage::Work, bed.now());
     tx.commit().await.unwrap();
-    let heard = signal("the wake-up", listener.recv()).await.unwrap();
-    assert_eq!(heard, bed.now().as_microsecond().to_string());
+    let received = signal("the wake-up", listener.recv()).await.unwrap();
+    assert_eq!(received, bed.now().as_microsecond().to_string());
 }
 
-/// A pooler that is told to ignore what a session is opened with.
+/// A pooler that is configured to ignore what a session is opened with.
 #[tokio::test]
 async fn a_pooler_that_drops_settings_is_found_too() {
     let bed = TestBed::on(Database::Postgres).await;
     let pooler = PgBouncer::start_ignoring(2, "options, extra_float_digits").await;
     let store = open(&bed, &pooler, |_| {}).await;
-    assert!(!store.hears_others(), "it is known to be a pooler");
+    assert!(!store.listens_to_others(), "it is known to be a pooler");
     let mut tx = store.begin(Lane::Intake).await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), "pooler:y", "1").await.unwrap();
     tx.commit().await.unwrap();

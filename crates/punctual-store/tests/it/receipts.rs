@@ -166,17 +166,17 @@ async fn receipts_come_to_the_same_whatever_their_order(bed: TestBed) {
                 .unwrap()
                 .is_empty()
         );
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for step in order {
             let news = steps(&bed).swap_remove(*step);
-            let changed = receipts::tell(&mut tx.conn(), bed.now(), "twilio", std::slice::from_ref(&news))
+            let changed = receipts::report(&mut tx.conn(), bed.now(), "twilio", std::slice::from_ref(&news))
                 .await
                 .unwrap();
-            let again = receipts::tell(&mut tx.conn(), bed.now(), "twilio", &[news]).await.unwrap();
+            let again = receipts::report(&mut tx.conn(), bed.now(), "twilio", &[news]).await.unwrap();
             assert!(again.is_empty(), "the same receipt twice changes nothing");
-            told.extend(changed.into_iter().map(|row| row.rank));
+            reported.extend(changed.into_iter().map(|row| row.rank));
         }
-        assert!(told.is_sorted(), "it never goes back: {told:?}");
+        assert!(reported.is_sorted(), "it never goes back: {reported:?}");
         let row = receipts::get(&mut tx.conn(), "twilio", "m-1").await.unwrap().unwrap();
         assert_eq!(receipts::of(&mut tx.conn(), vec![5]).await.unwrap(), std::slice::from_ref(&row));
         assert_eq!(receipts::get(&mut tx.conn(), "other", "m-1").await.unwrap(), None);
@@ -201,7 +201,7 @@ async fn receipts_come_to_the_same_whatever_their_order(bed: TestBed) {
 async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: TestBed) {
     let mut tx = bed.begin().await;
     let news = steps(&bed);
-    let early = receipts::tell(&mut tx.conn(), bed.now(), "twilio", &news[3..]).await.unwrap();
+    let early = receipts::report(&mut tx.conn(), bed.now(), "twilio", &news[3..]).await.unwrap();
     assert_eq!((early[0].notification_seq, early[0].needs_person), (None, false), "nobody knows whose it is");
     let expected = |seq: i64| Expected {
         provider_id: "m-1".into(),
@@ -210,13 +210,16 @@ async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: TestBed) {
         target: "+49301234567".into(),
         attempt: 1,
     };
-    let told = receipts::expect(&mut tx.conn(), "twilio", &[expected(5)]).await.unwrap();
-    assert_eq!((told[0].notification_seq, told[0].rank, told[0].needs_person), (Some(5), 4, true));
+    let reported = receipts::expect(&mut tx.conn(), "twilio", &[expected(5)]).await.unwrap();
+    assert_eq!(
+        (reported[0].notification_seq, reported[0].rank, reported[0].needs_person),
+        (Some(5), 4, true)
+    );
     // An id that comes twice belongs to the first.
     assert!(receipts::expect(&mut tx.conn(), "twilio", &[expected(6)]).await.unwrap().is_empty());
     assert_eq!(receipts::of(&mut tx.conn(), vec![5, 6]).await.unwrap().len(), 1);
     let foreign = News { provider_id: "m-2".into(), ..news[0].clone() };
-    receipts::tell(&mut tx.conn(), bed.now(), "twilio", &[foreign]).await.unwrap();
+    receipts::report(&mut tx.conn(), bed.now(), "twilio", &[foreign]).await.unwrap();
     assert_eq!(retention::forget_receipts(&mut tx.conn(), bed.now(), 10).await.unwrap(), 0);
     assert_eq!(retention::forget_receipts(&mut tx.conn(), bed.after(1), 10).await.unwrap(), 1);
     assert!(receipts::get(&mut tx.conn(), "twilio", "m-1").await.unwrap().is_some());

@@ -48,13 +48,13 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
         assert!(settings::insert(conn, bed.now(), &row).await.unwrap());
         assert!(!settings::insert(conn, bed.now(), &row).await.unwrap());
     }
-    let heard = async |conn: &mut punctual_store::Conn<'_>, kind: &str| {
-        let rows = settings::heard(conn, vec![kind.to_owned()]).await.unwrap();
+    let of_types = async |conn: &mut punctual_store::Conn<'_>, kind: &str| {
+        let rows = settings::of_types(conn, vec![kind.to_owned()]).await.unwrap();
         rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
-    assert_eq!(heard(conn, "document").await, ["a"]);
-    assert_eq!(heard(conn, "booking").await, ["b"]);
-    assert_eq!(heard(conn, "class").await, ["b"]);
+    assert_eq!(of_types(conn, "document").await, ["a"]);
+    assert_eq!(of_types(conn, "booking").await, ["b"]);
+    assert_eq!(of_types(conn, "class").await, ["b"]);
     let mut row = settings::by_ids(conn, &Reach::Everything, vec!["a".into(), "a".into(), "none".into()])
         .await
         .unwrap()
@@ -66,7 +66,7 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
     row.version = 2;
     row.deleted = true;
     assert!(settings::update(conn, bed.after(2), &row).await.unwrap());
-    assert!(heard(conn, "document").await.is_empty());
+    assert!(of_types(conn, "document").await.is_empty());
     assert_eq!(settings::page(conn, &punctual_model::Reach::Everything, "", 10).await.unwrap().len(), 1);
     assert_eq!(
         settings::by_ids(conn, &Reach::Everything, vec!["a".into()]).await.unwrap()[0].version,

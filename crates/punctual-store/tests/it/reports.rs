@@ -18,7 +18,7 @@ on_both! {
     a_subscription_is_changed_by_version_and_found_by_unit;
     r13_a_run_has_one_owner_and_what_is_cancelled_is_free;
     what_was_taken_and_not_delivered_is_given_back;
-    records_count_tries_and_figures_go_by_stage;
+    records_count_attempts_and_figures_go_by_stage;
     files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept;
     the_rollout_of_a_subject_goes_before_that_of_its_unit;
     rows_in_trouble_are_found_by_kind_and_source;
@@ -145,7 +145,7 @@ async fn what_was_taken_and_not_delivered_is_given_back(bed: TestBed) {
     assert_eq!(taken.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["3"]);
 }
 
-async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
+async fn records_count_attempts_and_figures_go_by_stage(bed: TestBed) {
     let record = |key: &str, stage: Option<i64>, outcome: &str| RecordRow {
         key: key.into(),
         workflow: PATH.into(),
@@ -179,9 +179,9 @@ async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
     assert_eq!(expected.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["2"]);
     let mut figures = run_records::figures(conn, PATH, from, to, vec!["a".into()]).await.unwrap();
     figures.sort_by_key(|row| row.stage);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         figures.iter().map(|row| (row.stage, row.runs, row.conflicts, row.mean_latency)).collect();
-    assert_eq!(told, [(None, 1, 0, None), (Some(1), 1, 0, None), (Some(3), 1, 2, Some(4_000_000))]);
+    assert_eq!(reported, [(None, 1, 0, None), (Some(1), 1, 0, None), (Some(3), 1, 2, Some(4_000_000))]);
 }
 
 async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed: TestBed) {

@@ -156,7 +156,7 @@ async fn hot_statements_read_no_content_beyond_what_they_return() {
 }
 
 #[tokio::test]
-async fn the_event_log_is_bounded_and_told_in_parts() {
+async fn the_event_log_is_bounded_and_reported_in_parts() {
     let buffer = Buffer::open().await;
     let event = |number: i64, last: i64| EventRow {
         seq: 0,
@@ -174,7 +174,7 @@ async fn the_event_log_is_bounded_and_told_in_parts() {
     }
     let first = events::unreported(&mut tx.conn(), 4).await.unwrap();
     assert_eq!(first.iter().map(|event| event.id.as_str()).collect::<Vec<_>>(), ["e-0", "e-1", "e-2", "e-3"]);
-    // One of them goes on while central is told how it stood.
+    // One of them goes on while its state is reported to central.
     events::put(&mut tx.conn(), &event(2, 50)).await.unwrap();
     events::reported(&mut tx.conn(), &first).await.unwrap();
     let rest = events::unreported(&mut tx.conn(), 100).await.unwrap();

@@ -1,6 +1,6 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach, survey::InstanceStatus};
 use punctual_store::{
     Tx,
     outbox::{self, About, NewDelivery, NewEvent},
@@ -19,7 +19,7 @@ on_both! {
     a_hash_is_taken_once_and_free_again_after_a_soft_delete;
     instances_are_settled_opened_completed_and_walked;
     subscribers_are_put_with_a_rising_version;
-    an_event_is_kept_once_and_its_deliveries_tell_their_state;
+    an_event_is_kept_once_and_its_deliveries_have_their_state;
     instances_are_found_by_index_among_a_hundred_thousand;
     results_are_counted_over_the_index_by_survey;
 }
@@ -105,7 +105,7 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     survey_instances::insert_absent(&mut tx.conn(), &rows.iter().collect::<Vec<_>>()).await.unwrap();
     let change = |id: &str, status: &str| Change {
         public_id: id.into(),
-        status: status.into(),
+        status: InstanceStatus::parse(status).unwrap(),
         reason: Some("r".into()),
         next_send_at: None,
         last_sent_at: Some(7),
@@ -145,8 +145,12 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     );
     let counts = survey_instances::counts(&mut tx.conn(), &Reach::Everything, 1).await.unwrap();
     assert_eq!(counts.iter().map(|one| one.count).sum::<i64>(), 2);
-    let expired =
-        InstanceFilter { survey_id: 1, status: Some("expired".into()), limit: 5, ..Default::default() };
+    let expired = InstanceFilter {
+        survey_id: 1,
+        status: Some(InstanceStatus::Expired),
+        limit: 5,
+        ..Default::default()
+    };
     assert_eq!(
         survey_instances::list(&mut tx.conn(), &Reach::Everything, &expired).await.unwrap()[0].public_id,
         "b"
@@ -177,7 +181,7 @@ async fn subscribers_are_put_with_a_rising_version(bed: TestBed) {
     assert!(!subscribers::delete(&mut tx.conn(), "webhook:bi").await.unwrap());
 }
 
-async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed) {
+async fn an_event_is_kept_once_and_its_deliveries_have_their_state(bed: TestBed) {
     let event = NewEvent {
         event_type: "response-completed".into(),
         about: About::Survey { instance_public_id: "a".into(), survey_id: 1 },
@@ -200,7 +204,7 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed)
     let opened = NewEvent { event_type: "instance-opened".into(), ..both[0].clone() };
     let [first, second] = both;
     let again = outbox::insert(&mut tx.conn(), bed.now(), &[first, second, opened]).await.unwrap();
-    assert_eq!(again.len(), 1, "the others were told before");
+    assert_eq!(again.len(), 1, "the others were called before");
     assert!(again[0].event_type == "instance-opened" && again[0].id > id);
     let to = |subscriber: &str, notification_id: String| NewDelivery {
         event_id: id,
@@ -210,9 +214,11 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed)
     let deliveries = [to("b", "none".into()), to("a", sent)];
     outbox::insert_deliveries(&mut tx.conn(), &deliveries).await.unwrap();
     let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
-    let told: Vec<(&str, Option<&str>, Option<i64>)> =
-        found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
-    assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
+    let reported: Vec<(&str, Option<&str>, Option<i64>)> = found
+        .iter()
+        .map(|one| (one.subscriber.as_str(), one.status.map(NotificationStatus::as_str), one.attempts))
+        .collect();
+    assert_eq!(reported, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
     assert_eq!(
         outbox::get(&mut tx.conn(), &Reach::Everything, id).await.unwrap().unwrap().survey_id,
         Some(1)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use punctual_templates::{OUTPUT_LIMIT, Variant, compile_check, render};
 use serde_json::{Value, json};
 
-/// Pieces that make a random text look like a template more often than chance would.
+/// Pieces that make a random text look like a template more often than a random text does.
 const PIECES: &[&str] = &[
     "{{",
     "}}",

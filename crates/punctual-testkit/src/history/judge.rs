@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// What the clients were answered.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct Replies {
     /// Answered with a success.
     pub acknowledged: Vec<Asked>,
     /// Asked for and not answered, or answered that it is not known: wholly there or wholly absent.
@@ -68,7 +68,7 @@ pub struct Call {
 /// All that is known about a trial.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    pub told: Told,
+    pub replies: Replies,
     pub stored: Vec<StoredMessage>,
     pub received: Vec<Call>,
     /// What was done to the system, by kind.
@@ -140,7 +140,7 @@ impl History {
     /// Judges what happened.
     pub fn judge(&self) -> Judgement {
         let mut verdict = Judgement {
-            acknowledged: self.told.acknowledged.len(),
+            acknowledged: self.replies.acknowledged.len(),
             unsettled: self.unsettled.clone(),
             ..Judgement::default()
         };
@@ -152,8 +152,13 @@ impl History {
         for call in &self.received {
             received.entry((&call.key, &call.target)).or_default().push(call);
         }
-        let everybody: HashSet<&str> =
-            self.told.acknowledged.iter().chain(&self.told.unanswered).map(|asked| &*asked.key).collect();
+        let everybody: HashSet<&str> = self
+            .replies
+            .acknowledged
+            .iter()
+            .chain(&self.replies.unanswered)
+            .map(|asked| &*asked.key)
+            .collect();
         let foreign = |key: &&str| !everybody.contains(key) || !stored.contains_key(key);
         let seen: HashSet<&str> =
             stored.keys().copied().chain(received.keys().map(|(key, _)| *key)).collect();
@@ -164,16 +169,17 @@ impl History {
             stored.get(&*asked.key).is_some_and(is_delivered)
                 && asked.targets.iter().all(|target| received.contains_key(&(&*asked.key, &**target)))
         };
-        let lost = self.told.acknowledged.iter().filter(|asked| !arrived(asked));
+        let lost = self.replies.acknowledged.iter().filter(|asked| !arrived(asked));
         verdict.lost = lost.map(|asked| state(&asked.key, stored.get(&*asked.key))).collect();
         let whole_or_absent = |asked: &&Asked| !stored.contains_key(&*asked.key) || arrived(asked);
-        verdict.half = sorted(self.told.unanswered.iter().filter(|a| !whole_or_absent(a)).map(|a| &*a.key));
+        verdict.half =
+            sorted(self.replies.unanswered.iter().filter(|a| !whole_or_absent(a)).map(|a| &*a.key));
         let is_early = |asked: &&Asked| {
             let calls = asked.targets.iter().filter_map(|target| received.get(&(&*asked.key, &**target)));
             let mut calls = calls.flatten();
             asked.not_before.is_some_and(|at| calls.any(|call| call.arrived_at + SLACK < at))
         };
-        verdict.early = sorted(self.told.acknowledged.iter().filter(is_early).map(|asked| &*asked.key));
+        verdict.early = sorted(self.replies.acknowledged.iter().filter(is_early).map(|asked| &*asked.key));
         let mut by_key: HashMap<&str, Vec<(&str, &[&Call])>> = HashMap::new();
         for ((key, target), calls) in &received {
             by_key.entry(key).or_default().push((target, calls));

@@ -56,11 +56,11 @@ impl TestBed {
         let rows =
             audit::of(&mut self.read().await.conn(), &Reach::Everything, subject_kind, subject_id).await;
         let rows = rows.unwrap_or_else(|error| panic!("{error:?}"));
-        let told = rows.into_iter().map(|row| match row.reason {
+        let reported = rows.into_iter().map(|row| match row.reason {
             Some(reason) => format!("{}:{reason}", row.action),
             None => row.action,
         });
-        told.collect()
+        reported.collect()
     }
 
     /// Waits until somebody waits for a lock in this database: for races whose order matters. On SQLite, where a writer

@@ -149,7 +149,8 @@ pub struct AutomationRun {
     #[schema(value_type = Option<Object>)]
     pub fault: Option<Value>,
     /// How often the run itself was decided.
-    pub tries: i64,
+    #[serde(rename = "tries")]
+    pub attempt_count: i64,
     /// The latest attempts to deliver its messages, newest first, up to 100.
     pub attempts: Vec<RunAttempt>,
 }
@@ -180,7 +181,8 @@ pub struct RunDelivery {
     pub channel: String,
     pub status: String,
     /// How often a send was claimed.
-    pub tries: i64,
+    #[serde(rename = "tries")]
+    pub attempt_count: i64,
     pub delivered_at: Option<Timestamp>,
     pub last_error: Option<String>,
 }

@@ -117,7 +117,7 @@ fn agrees(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Bytes that look like JSON more often than chance would make them.
+/// Bytes that look like JSON more often than random bytes do.
 fn fragments() -> impl Strategy<Value = Vec<u8>> {
     let pieces: &[&[u8]] = &[
         b"{",

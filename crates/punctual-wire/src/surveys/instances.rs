@@ -1,6 +1,7 @@
 //! Instances: every link that was ever offered, and how its messages went.
 
 use jiff::Timestamp;
+use punctual_model::survey::InstanceStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -68,8 +69,8 @@ pub struct DeliveryLogEntry {
 #[into_params(parameter_in = Query)]
 pub struct InstanceQuery {
     /// Only in this state.
-    #[param(example = "sent")]
-    pub status: Option<String>,
+    #[param(example = "sent", value_type = Option<String>)]
+    pub status: Option<InstanceStatus>,
     /// Only of this trigger.
     #[param(rename = "triggerId")]
     pub trigger_id: Option<String>,
@@ -84,9 +85,9 @@ impl InstanceQuery {
     pub fn read(parameters: impl IntoIterator<Item = (String, String)>) -> Result<Self, Vec<FieldError>> {
         let object = query_object(parameters);
         let mut fields = Fields::query(&object);
-        let states = ["pending", "sent", "opened", "completed", "expired"].map(|word| (word, word));
+        let states = InstanceStatus::ALL.map(|status| (status.as_str(), status));
         let query = Self {
-            status: fields.optional_choice("status", &states).map(str::to_owned),
+            status: fields.optional_choice("status", &states),
             trigger_id: fields.optional_name("triggerId"),
             customer_ref: fields.optional_name("customerRef"),
             page: PageQuery::read(&mut fields),

@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    fn told(before: Value, after: Value) -> Vec<(String, Value, Value)> {
+    fn reported(before: Value, after: Value) -> Vec<(String, Value, Value)> {
         let (before, after) = (Document::new(before), Document::new(after));
         let fields = differences(Some(&before), Some(&after));
         fields.into_iter().map(|one| (one.pointer, one.from, one.to)).collect()
@@ -80,8 +80,8 @@ mod tests {
             ("/g", json!([1]), json!([1, 2])),
         ];
         let expected: Vec<_> = expected.into_iter().map(|(at, from, to)| (at.to_owned(), from, to)).collect();
-        assert_eq!(told(before.clone(), after), expected);
-        assert_eq!(told(before.clone(), before), []);
+        assert_eq!(reported(before.clone(), after), expected);
+        assert_eq!(reported(before.clone(), before), []);
     }
 
     #[test]

@@ -63,13 +63,13 @@ impl WritesRows for Operations {
 }
 
 impl FollowsDeliveries for Operations {
-    type Loaded = settled::Told;
+    type Loaded = settled::Deliveries;
 
     async fn load_settled(
         &self,
         conn: &mut Conn<'_>,
         works: &[SettledWork],
-    ) -> Result<settled::Told, StoreError> {
+    ) -> Result<settled::Deliveries, StoreError> {
         settled::load(conn, works).await
     }
 }
@@ -104,7 +104,7 @@ pub struct Known {
 }
 
 /// Who is notified of what, by which rule.
-struct Told<'a> {
+struct Checked<'a> {
     rule: &'a RuleRow,
     subject: &'a SubjectRow,
     reached: Vec<Reach>,
@@ -141,7 +141,7 @@ impl Known {
     }
 
     /// The guards in their order; if it passes them all, these people are notified.
-    fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, ReasonCode> {
+    fn check(&self, row: &Claimed, input: &Input) -> Result<Checked<'_>, ReasonCode> {
         let payload = &input.payload;
         let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or(ReasonCode::InvalidPayload)?;
         let rule = self.rules.get(&payload.notification_rule_id).ok_or(ReasonCode::RuleMissing)?;
@@ -175,7 +175,7 @@ impl Known {
         if reached.is_empty() {
             return Err(ReasonCode::NoRecipients);
         }
-        Ok(Told { rule, subject, reached })
+        Ok(Checked { rule, subject, reached })
     }
 
     /// What a reason does not say by itself.
@@ -186,8 +186,8 @@ impl Known {
     }
 
     /// One message for each way of saying it: the same channel, zone and language.
-    fn messages(&self, input: &Input, told: Told<'_>) -> Vec<NewNotification> {
-        let Told { rule, subject, reached } = told;
+    fn messages(&self, input: &Input, checked: Checked<'_>) -> Vec<NewNotification> {
+        let Checked { rule, subject, reached } = checked;
         let handling = Handling::read(rule.handling.as_deref());
         let texts = RuleTexts::stored(rule.texts.as_deref());
         let mut groups: BTreeMap<(String, String, Option<String>), Vec<Reach>> = BTreeMap::new();
@@ -269,8 +269,8 @@ impl Decide<Put> for Known {
             .ok_or(ReasonCode::InvalidPayload)
             .and_then(|input| Ok((input, self.check(row, input)?)));
         match checked {
-            Ok((input, told)) => {
-                let decided = Decided::from(Decision::Deliver(self.messages(input, told)));
+            Ok((input, checked)) => {
+                let decided = Decided::from(Decision::Deliver(self.messages(input, checked)));
                 decided.with_effects(arrived(row, input))
             }
             Err(reason) => {

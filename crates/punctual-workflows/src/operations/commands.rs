@@ -250,7 +250,7 @@ pub async fn change_rule(
     if let Some(spec) = &change.rule {
         after.rule = spec.to_json();
         after.rule_type = spec.type_name().to_owned();
-        after.kind = spec.anchor().as_str().to_owned();
+        after.kind = spec.anchor();
     }
     if let Some(channels) = change.channels {
         after.channels = serde_json::Value::from(channels).to_string();
@@ -321,12 +321,12 @@ pub(super) fn fits(
     spec: &RuleSpec,
     channels: &[String],
 ) -> Result<(), RuleRefused> {
-    if spec.anchor().of(subject).is_none() {
+    if subject.date(spec.anchor()).is_none() {
         return Err(RuleRefused::NoDate);
     }
     let others = || own.iter().filter(|rule| Some(rule.id.as_str()) != except);
     let at_date = spec.type_name();
-    let same = |rule: &&RuleRow| rule.rule_type == at_date && rule.kind == spec.anchor().as_str();
+    let same = |rule: &&RuleRow| rule.rule_type == at_date && rule.kind == spec.anchor();
     if let (RuleSpec::AtSubjectDate { .. }, Some(there)) = (spec, others().find(same)) {
         return Err(RuleRefused::AlreadyThere(there.id.clone()));
     }
@@ -359,10 +359,10 @@ pub(super) async fn schedule<'a>(
     if failed.is_empty() {
         return;
     }
-    let told: Vec<String> =
+    let reported: Vec<String> =
         failed.iter().map(|NotSynced { rule_id, error }| format!("{rule_id}: {error}")).collect();
     tracing::warn!(
-        scheduler_errors = ?told,
+        scheduler_errors = ?reported,
         subjectType = subject.subject_type,
         subjectId = subject.id,
         "saved, but scheduling failed in part; it is retried"

@@ -8,8 +8,8 @@ use punctual_wire::operations::texts::RuleTexts;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DEFAULT_CHANNELS, rule,
-    rule::{Anchor, RuleSpec, is_same_message},
+    Anchor, DEFAULT_CHANNELS, rule,
+    rule::{RuleSpec, is_same_message},
     spec_of,
 };
 
@@ -62,13 +62,14 @@ impl State<'_> {
         }
         let channels: Vec<String> = DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()).collect();
         Anchor::ALL
-            .map(|anchor| DefaultRule {
+            .iter()
+            .map(|&anchor| DefaultRule {
                 rule: RuleSpec::AtSubjectDate { anchor },
                 channels: channels.clone(),
                 handling: Handling::default(),
                 message: RuleTexts::default(),
             })
-            .into()
+            .collect()
     }
 }
 
@@ -79,7 +80,7 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
         id,
         subject_type: subject.subject_type.clone(),
         subject_id: subject.id.clone(),
-        kind: spec.anchor().as_str().to_owned(),
+        kind: spec.anchor(),
         rule_type: spec.type_name().to_owned(),
         rule: spec.to_json(),
         channels: serde_json::Value::from(channels.clone()).to_string(),
@@ -121,7 +122,7 @@ pub fn deleted(row: RuleRow, now: Timestamp) -> RuleRow {
 /// The rules of a new subject: one for each default that has a date to go by.
 pub fn created(state: State<'_>, now: Timestamp, id: impl FnMut() -> String) -> Vec<RuleRow> {
     let mut dated = state.defaults();
-    dated.retain(|one| one.rule.anchor().of(state.subject).is_some());
+    dated.retain(|one| state.subject.date(one.rule.anchor()).is_some());
     made(state.subject, &dated, now, id)
 }
 
@@ -149,13 +150,13 @@ pub fn changed(
     let mut added = after.defaults();
     added.retain(|one| {
         let anchor = one.rule.anchor();
-        let is_new = anchor.of(before.subject).is_none() && anchor.of(after.subject).is_some();
-        is_new && rules.iter().all(|rule| rule.kind != anchor.as_str())
+        let is_new = before.subject.date(anchor).is_none() && after.subject.date(anchor).is_some();
+        is_new && rules.iter().all(|rule| rule.kind != anchor)
     });
     let mut touched = made(after.subject, &added, now, id);
     for rule in rules {
         let Some(spec) = spec_of(&rule) else { continue };
-        if spec.anchor().of(after.subject).is_none() {
+        if after.subject.date(spec.anchor()).is_none() {
             touched.push(deleted(rule, now));
         } else if before.moment(&spec) != after.moment(&spec) {
             touched.push(pending(rule, now));

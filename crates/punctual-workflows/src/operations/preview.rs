@@ -36,7 +36,7 @@ pub fn expected(
     let state = State { subject: &row, organisation };
     let wanted = wanted.unwrap_or_else(|| {
         let mut usual = state.defaults();
-        usual.retain(|one| one.rule.anchor().of(&row).is_some());
+        usual.retain(|one| row.date(one.rule.anchor()).is_some());
         usual
     });
     wanted.into_iter().map(|rule| one(&row, organisation, rule)).collect()

@@ -5,7 +5,7 @@ use jiff::{
     civil::{Date, Time},
     tz::TimeZone,
 };
-use punctual_model::{durations, local_time};
+use punctual_model::{Anchor, durations, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
 use serde::{Deserialize, Serialize};
 
@@ -13,33 +13,6 @@ use super::{instant, spec_of};
 
 /// The local time at which an all-day date counts, where nobody has set another.
 pub const ALL_DAY_AT: &str = "12:00";
-
-/// Which date of an event or task a rule goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Anchor {
-    Start,
-    End,
-}
-
-impl Anchor {
-    pub const ALL: [Self; 2] = [Self::Start, Self::End];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::End => "end",
-        }
-    }
-
-    /// The date itself, where the subject has it.
-    pub fn of(self, subject: &SubjectRow) -> Option<i64> {
-        match self {
-            Self::Start => subject.start_at,
-            Self::End => subject.end_at,
-        }
-    }
-}
 
 /// What a rule says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +116,7 @@ pub fn moment(
     spec: &RuleSpec,
     organisation: Option<&OrganisationRow>,
 ) -> Option<Wanted> {
-    let at = instant(spec.anchor().of(subject)?);
+    let at = instant(subject.date(spec.anchor())?);
     let day = subject.is_all_day.then(|| TimeZone::UTC.to_datetime(at).date());
     let (run_at, local) = match spec {
         RuleSpec::AtSubjectDate { .. } => base(subject, organisation, at, day),

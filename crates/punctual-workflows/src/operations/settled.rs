@@ -25,14 +25,14 @@ use super::{
 };
 
 /// What was loaded for occurrences that have settled.
-pub struct Told {
+pub struct Deliveries {
     known: Known,
     works: HashMap<String, WorkRow>,
     messages: HashMap<i64, Vec<NotificationRow>>,
     attempts: HashMap<i64, Vec<AttemptRow>>,
 }
 
-pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Told, StoreError> {
+pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Deliveries, StoreError> {
     let rows =
         work::by_keys(conn, &Reach::Everything, works.iter().map(|work| work.key.clone()).collect()).await?;
     let ids = work::queued(conn, &rows).await?.into_values().flatten().collect();
@@ -49,10 +49,10 @@ pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<T
         attempts.entry(row.notification_seq).or_default().push(row);
     }
     let works = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
-    Ok(Told { known, works, messages, attempts })
+    Ok(Deliveries { known, works, messages, attempts })
 }
 
-impl Settled<Put> for Told {
+impl Settled<Put> for Deliveries {
     fn settled(&self, settled: &SettledWork, now: Timestamp) -> Followed<Put> {
         let Some(work) = self.works.get(&settled.key) else { return Followed::default() };
         let (Some(input), Some((occurrence, step, _))) = (read(&work.input), occurrence_of(&work.key)) else {
@@ -60,27 +60,27 @@ impl Settled<Put> for Told {
         };
         let nothing = Vec::new();
         let messages = self.messages.get(&work.id).unwrap_or(&nothing);
-        let (mut told, mut is_news) = (HashSet::new(), !self.is_marked(&input, &occurrence));
+        let (mut reached, mut is_news) = (HashSet::new(), !self.is_marked(&input, &occurrence));
         for message in messages {
             for attempt in self.attempts.get(&message.seq).unwrap_or(&Vec::new()) {
                 if attempt.outcome == Some(AttemptOutcome::Delivered) {
-                    told.insert(attempt.target.to_lowercase());
+                    reached.insert(attempt.target.to_lowercase());
                     // After a retry, only what the last attempt has reached is news.
                     is_news |= attempt.n == message.attempts;
                 }
             }
         }
-        let rows = if told.is_empty() || !is_news {
+        let rows = if reached.is_empty() || !is_news {
             Vec::new()
         } else {
-            let (payload, recipients) = (input.payload.clone(), told.len());
+            let (payload, recipients) = (input.payload.clone(), reached.len());
             vec![Put::Sent { payload, occurrence: occurrence.clone(), recipients }]
         };
         Followed { effects: self.fall_back(work, &input, &occurrence, step, messages, now), rows }
     }
 }
 
-impl Told {
+impl Deliveries {
     /// Whether the rule knows already that this occurrence was sent.
     fn is_marked(&self, input: &Input, occurrence: &str) -> bool {
         let rule = self.known.rules.get(&input.payload.notification_rule_id);

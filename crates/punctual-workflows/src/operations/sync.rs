@@ -20,9 +20,7 @@ use punctual_store::{
 };
 use serde_json::json;
 
-use super::{
-    Anchor, Input, KIND, Payload, SubjectType, Wanted, key, occurrence_of, organisation_of, topic, wanted,
-};
+use super::{Input, KIND, Payload, SubjectType, Wanted, key, occurrence_of, organisation_of, topic, wanted};
 
 /// Rules that one pass of the reconciler takes.
 const RECONCILED_AT_ONCE: i64 = 100;
@@ -179,12 +177,12 @@ async fn stop_others(
 
 fn work_of(rule: &RuleRow, wanted: &Wanted) -> Result<NewWork, KeyError> {
     let input = Input {
-        topic: topic(&rule.subject_type, &rule.kind),
+        topic: topic(&rule.subject_type, rule.kind.as_str()),
         payload: Payload {
             subject_type: SubjectType::parse(&rule.subject_type).unwrap_or(SubjectType::Event),
             subject_id: rule.subject_id.clone(),
             notification_rule_id: rule.id.clone(),
-            kind: if rule.kind == Anchor::End.as_str() { Anchor::End } else { Anchor::Start },
+            kind: rule.kind,
         },
         fallback: None,
     };

@@ -44,14 +44,14 @@ impl Titles for Operations {
 }
 
 fn called(rule: Option<&RuleRow>, subject: Option<&SubjectRow>, now: Timestamp) -> String {
-    let anchor = if rule.is_some_and(|rule| rule.kind == "end") { Anchor::End } else { Anchor::Start };
+    let anchor = rule.map_or(Anchor::Start, |rule| rule.kind);
     let word = anchor.as_str();
     let Some(subject) = subject else {
         let what = rule.map_or("event or task", |rule| rule.subject_type.as_str());
         return format!("Deleted {what}: {word}");
     };
     let title = line(&subject.title);
-    match anchor.of(subject).map(instant) {
+    match subject.date(anchor).map(instant) {
         Some(at) if subject.is_all_day => {
             format!("{title}: {word} on {}", day(Offset::UTC.to_datetime(at).date(), now))
         }

@@ -4,11 +4,11 @@ use jiff::tz::TimeZone;
 use punctual_model::local_time;
 use punctual_store::operations::subjects::SubjectRow;
 
-use super::{instant, rule::Anchor};
+use super::{Anchor, instant};
 
 /// The date in the words of one zone: `Thu 14 May 2026, 11:00 (Europe/Berlin)`; a whole day has no hour.
 pub fn when_label(subject: &SubjectRow, anchor: Anchor, zone: &str) -> String {
-    let Some(at) = anchor.of(subject).map(instant) else { return "at no set time".to_owned() };
+    let Some(at) = subject.date(anchor).map(instant) else { return "at no set time".to_owned() };
     if subject.is_all_day {
         return TimeZone::UTC.to_datetime(at).strftime("%a %-d %b %Y").to_string();
     }

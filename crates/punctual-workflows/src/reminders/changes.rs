@@ -232,7 +232,7 @@ impl Next {
         let (id, kind) = (setting.id.clone(), setting.source_type.clone());
         let rows = sources::walk(conn, &kind, &progress.after_id, None, BATCH, true).await?;
         // Read again under the lock of the sources: an event and this change cannot miss each other.
-        let held = settings::heard(conn, vec![kind.clone()]).await?;
+        let held = settings::of_types(conn, vec![kind.clone()]).await?;
         let settings = match held.iter().find(|row| row.id == id) {
             Some(row) => load::read_settings(providers, std::slice::from_ref(row)),
             None => vec![setting],
@@ -254,7 +254,7 @@ impl Next {
         progress: ChangeRow,
     ) -> Result<Self, StoreError> {
         let rows = sources::lock(conn, &[place]).await?;
-        let settings = load::heard(conn, providers, &[place.0.to_owned()]).await?;
+        let settings = load::of_types(conn, providers, &[place.0.to_owned()]).await?;
         let inputs = Inputs::load(conn, settings, rows, false).await?;
         Ok(Self { inputs, setting: None, counted: Diff::default(), progress, is_last: true })
     }
@@ -285,7 +285,7 @@ impl Next {
                 progress.after_id = String::new();
             }
         }
-        let settings = load::heard(conn, providers, std::slice::from_ref(kind)).await?;
+        let settings = load::of_types(conn, providers, std::slice::from_ref(kind)).await?;
         let inputs = Inputs::load(conn, settings, rows, false).await?;
         Ok(Self { inputs, setting: None, counted: Diff::default(), progress, is_last })
     }

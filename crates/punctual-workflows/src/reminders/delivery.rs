@@ -21,7 +21,7 @@ pub const NOTIFICATION_KIND: &str = "reminder";
 
 /// What a reminder is about, taken from its key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Occasion {
+pub struct Occurrence {
     pub key: WorkKey,
     pub due_at: Timestamp,
     /// The date that it reminds of, and how many days before it.
@@ -29,12 +29,12 @@ pub struct Occasion {
     pub offset_days: Option<i64>,
 }
 
-impl Occasion {
+impl Occurrence {
     /// `about` is the local date that it reminds of, where that is known; else the key has a date.
     pub fn of(key: &WorkKey, due_at: Timestamp, about: Option<Date>) -> Self {
         let (target_date, offset_days) = match key.parts() {
             KeyParts::ReminderDate { target_date, offset_days, .. } => (Some(target_date), Some(offset_days)),
-            KeyParts::ReminderRecurring { occurrence, .. } => (Some(occurrence), None),
+            KeyParts::ReminderOccurrence { occurrence, .. } => (Some(occurrence), None),
             _ => (None, None),
         };
         Self { key: key.clone(), due_at, target_date: about.or(target_date), offset_days }
@@ -131,7 +131,7 @@ impl DeliveryPolicy for Standard {
         Span { from: time("from")?, to: time("to")? }.quiet_until(at, &case.zone.zone)
     }
 
-    fn message(&self, case: &Case<'_>, occasion: &Occasion, audience: Audience) -> NewNotification {
+    fn message(&self, case: &Case<'_>, occurrence: &Occurrence, audience: Audience) -> NewNotification {
         let (setting, source) = (case.setting, case.source);
         let delivery = setting.definition.get("delivery").unwrap_or(&Value::Null);
         let text = |name: &str| delivery.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -145,15 +145,15 @@ impl DeliveryPolicy for Standard {
         new.kind = NOTIFICATION_KIND.to_owned();
         new.channel = channel;
         match template {
-            Some(_) => new.context = Some(context(case, occasion)),
+            Some(_) => new.context = Some(context(case, occurrence)),
             None => {
                 let own = &setting.texts;
                 let name = || InlineTemplate::literal(setting.name.as_str());
                 let subject = own.subject.clone().unwrap_or_else(name);
                 let body = own.body.clone();
-                let body = body.unwrap_or_else(|| InlineTemplate::literal(plain(case, occasion)));
+                let body = body.unwrap_or_else(|| InlineTemplate::literal(plain(case, occurrence)));
                 let texts = Texts { subject: &subject, body: &body, html: own.html.as_ref() };
-                inline::give(&mut new, &texts, || context(case, occasion));
+                inline::give(&mut new, &texts, || context(case, occurrence));
             }
         }
         new.template = template;
@@ -167,7 +167,7 @@ impl DeliveryPolicy for Standard {
 }
 
 /// What a template sees: the fields of the source's state, and what the reminder is about.
-pub fn context(case: &Case<'_>, occasion: &Occasion) -> Value {
+pub fn context(case: &Case<'_>, occurrence: &Occurrence) -> Value {
     let (setting, source) = (case.setting, case.source);
     let mut context = source.state.as_object().cloned().unwrap_or_else(Map::new);
     let row = &source.row;
@@ -183,21 +183,21 @@ pub fn context(case: &Case<'_>, occasion: &Occasion) -> Value {
     context.insert(
         "reminder".into(),
         json!({
-            "dueAt": occasion.due_at.to_string(),
-            "localDate": case.zone.date(occasion.due_at).to_string(),
+            "dueAt": occurrence.due_at.to_string(),
+            "localDate": case.zone.date(occurrence.due_at).to_string(),
             "timeZone": case.zone.name,
-            "targetDate": occasion.target_date.map(|date| date.to_string()),
-            "offsetDays": occasion.offset_days,
+            "targetDate": occurrence.target_date.map(|date| date.to_string()),
+            "offsetDays": occurrence.offset_days,
         }),
     );
     Value::Object(context)
 }
 
 /// A body for settings without a template.
-fn plain(case: &Case<'_>, occasion: &Occasion) -> String {
+fn plain(case: &Case<'_>, occurrence: &Occurrence) -> String {
     let row = &case.source.row;
     let mut text = format!("{}: {} {}", case.setting.name, row.source_type, row.source_id);
-    if let Some(date) = occasion.target_date {
+    if let Some(date) = occurrence.target_date {
         text.push_str(&format!(", {date}"));
     }
     text.push_str(".\n");

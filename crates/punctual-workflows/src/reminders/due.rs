@@ -16,7 +16,7 @@ use punctual_store::{
 use super::{
     KIND, Providers, Setting,
     changes::Change,
-    delivery::{self, Occasion},
+    delivery::{self, Occurrence},
     evaluate::{self, Inputs, input_hash, new_work},
     immediate, load,
     providers::{Candidate, Case, Parts, Source, Zone},
@@ -299,8 +299,8 @@ impl Loaded {
             Ok(audience) => audience,
             Err(reason) => return Decision::Skip(reason).into(),
         };
-        let occasion = Occasion::of(key, due_at, own.and_then(|own| own.about));
-        let mut message = policy.message(case, &occasion, audience);
+        let occurrence = Occurrence::of(key, due_at, own.and_then(|own| own.about));
+        let mut message = policy.message(case, &occurrence, audience);
         message.not_after = setting.lateness.latest(ready_at);
         if self.providers.is_immediate(key) {
             message.kind = immediate::NOTIFICATION_KIND.to_owned();

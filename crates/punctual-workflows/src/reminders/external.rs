@@ -447,7 +447,7 @@ pub async fn dry_run(
         };
         looked += found.rows.len() as u64;
         let rows: Vec<SourceRow> = external.changes(&found, now).into_iter().map(as_row).collect();
-        let settings = load::heard(conn, providers, std::slice::from_ref(&external.source_type)).await?;
+        let settings = load::of_types(conn, providers, std::slice::from_ref(&external.source_type)).await?;
         let inputs = Inputs::load(conn, settings, rows, false).await?;
         total.add(&evaluate(providers, &inputs, now, Scope::All).plan);
         match found.cursor {

@@ -28,12 +28,12 @@ pub fn read_settings(providers: &Providers, rows: &[SettingRow]) -> Vec<Setting>
 /// The settings that concern sources of these types, held for the transaction; with those of the parents of what
 /// they count.
 #[boxed]
-pub async fn heard(
+pub async fn of_types(
     conn: &mut Conn<'_>,
     providers: &Providers,
     types: &[String],
 ) -> Result<Vec<Setting>, StoreError> {
-    let rows = settings::heard(conn, types.to_vec()).await?;
+    let rows = settings::of_types(conn, types.to_vec()).await?;
     let mut more: Vec<String> =
         rows.iter().map(|row| row.source_type.clone()).filter(|kind| !types.contains(kind)).collect();
     if more.is_empty() {
@@ -42,7 +42,7 @@ pub async fn heard(
     more.extend(types.iter().cloned());
     more.sort_unstable();
     more.dedup();
-    let rows = settings::heard(conn, more).await?;
+    let rows = settings::of_types(conn, more).await?;
     Ok(read_settings(providers, &rows))
 }
 

@@ -36,7 +36,7 @@ use super::{
     Setting,
     delivery::Standard,
     recipients::{Addresses, Field, List, Lookup},
-    triggers::{dates::DateBased, recurring::Recurring, threshold::Threshold},
+    triggers,
 };
 
 /// A source with its state read.
@@ -352,7 +352,7 @@ pub trait DeliveryPolicy: Send + Sync {
     fn message(
         &self,
         case: &Case<'_>,
-        occasion: &super::delivery::Occasion,
+        occurrence: &super::delivery::Occurrence,
         audience: Audience,
     ) -> punctual_model::NewNotification;
 }
@@ -386,9 +386,7 @@ impl Providers {
             scans: BTreeMap::new(),
             reconcile_every: super::reconcile::EVERY,
         };
-        let triggers: [Arc<dyn TriggerProvider>; 3] =
-            [Arc::new(DateBased), Arc::new(Recurring), Arc::new(Threshold)];
-        for trigger in triggers {
+        for trigger in triggers::built_in() {
             // Names that ship differ from each other; the test below holds them to it.
             let _ = providers.triggers.add(trigger.kind(), trigger);
         }
@@ -468,7 +466,7 @@ mod tests {
     #[test]
     fn everything_that_ships_is_registered_and_bounded() {
         let providers = Providers::built_in();
-        assert_eq!(providers.triggers.keys().collect::<Vec<_>>(), ["dateBased", "recurring", "threshold"]);
+        assert_eq!(providers.triggers.keys().count(), triggers::built_in().len());
         assert_eq!(providers.recipients.keys().collect::<Vec<_>>(), ["addresses", "field", "list", "lookup"]);
         assert_eq!(providers.policies.keys().collect::<Vec<_>>(), ["standard"]);
         assert_eq!(providers.check_bounds(), Ok(()));

@@ -218,7 +218,7 @@ impl Batch {
         let mut types: Vec<String> = rows.iter().map(|row| row.source_type.clone()).collect();
         types.sort_unstable();
         types.dedup();
-        let held = load::heard(conn, providers, &types).await?;
+        let held = load::of_types(conn, providers, &types).await?;
         let own = held.into_iter().filter(|setting| setting.kind == provider).collect();
         let mut inputs = Inputs::load(conn, own, rows, false).await?;
         // Rows of other providers are not this one's to judge.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     Providers, Setting, delivery,
-    delivery::Occasion,
+    delivery::Occurrence,
     evaluate::{Inputs, invalid},
     load, outlook,
     providers::{Case, Parts, Source},
@@ -59,17 +59,17 @@ pub async fn sample(
     let case = inputs.case(setting, &source, &zone);
     let next = outlook::ahead(&case, now).into_iter().next();
     let seen = next.clone().or_else(|| setting.rule.wanted(&case, now).candidates.into_iter().last());
-    let occasion = match &seen {
-        Some(seen) => Occasion::of(&seen.key, seen.due_at, seen.about),
+    let occurrence = match &seen {
+        Some(seen) => Occurrence::of(&seen.key, seen.due_at, seen.about),
         None => {
-            Occasion { key: WorkKey::stored("sample"), due_at: now, target_date: None, offset_days: None }
+            Occurrence { key: WorkKey::stored("sample"), due_at: now, target_date: None, offset_days: None }
         }
     };
     let audience = audience(&mut conn, reach, providers, &case).await?;
     let to = audience.clone().unwrap_or_else(|_| Audience::Targets(Vec::new()));
     let message =
-        delivery::named(providers, &setting.definition).map(|policy| policy.message(&case, &occasion, to));
-    let context = delivery::context(&case, &occasion);
+        delivery::named(providers, &setting.definition).map(|policy| policy.message(&case, &occurrence, to));
+    let context = delivery::context(&case, &occurrence);
     let shown = match &message {
         Some(message) => written(&mut conn, message, &context).await?,
         None => Err("There is no such delivery policy.".to_owned()),

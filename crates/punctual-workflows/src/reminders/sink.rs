@@ -84,7 +84,7 @@ async fn apply_to(
     types.dedup();
     let mut conn = tx.conn();
     // Without settings there may still be rows of old ones.
-    let settings = load::heard(&mut conn, providers, &types).await?;
+    let settings = load::of_types(&mut conn, providers, &types).await?;
     let counted = children::diff(&mut conn, &settings, &rows).await?;
     counted.write(&mut conn).await?;
     let more: BTreeSet<(String, String)> = counted.parents.difference(&places).cloned().collect();

@@ -132,7 +132,7 @@ pub(super) fn of_case(case: &Case<'_>, key: &KeyParts, now: Timestamp) -> String
 fn titled(setting: &str, kind: &str, name: &str, key: &KeyParts, now: Timestamp) -> Option<String> {
     let moment = match key {
         KeyParts::ReminderDate { target_date, offset_days, .. } => offset(*offset_days, *target_date, now),
-        KeyParts::ReminderRecurring { occurrence, .. } => day(*occurrence, now),
+        KeyParts::ReminderOccurrence { occurrence, .. } => day(*occurrence, now),
         KeyParts::ReminderThreshold { metric_key, .. } if metric_key == immediate::METRIC => {
             "when it was added".to_owned()
         }
@@ -159,7 +159,7 @@ fn setting_of(key: &KeyParts) -> Option<&str> {
     match key {
         KeyParts::ReminderDate { setting, .. }
         | KeyParts::ReminderThreshold { setting, .. }
-        | KeyParts::ReminderRecurring { setting, .. }
+        | KeyParts::ReminderOccurrence { setting, .. }
         | KeyParts::ReminderTooLong { setting, .. } => Some(setting),
         KeyParts::ReminderChange { of, id, .. } if of == "setting" => Some(id),
         _ => None,
@@ -170,7 +170,7 @@ fn source_of(key: &KeyParts) -> Option<(&str, &str)> {
     match key {
         KeyParts::ReminderDate { source_type, source, .. }
         | KeyParts::ReminderThreshold { source_type, source, .. }
-        | KeyParts::ReminderRecurring { source_type, source, .. } => Some((source_type, source)),
+        | KeyParts::ReminderOccurrence { source_type, source, .. } => Some((source_type, source)),
         _ => None,
     }
 }

@@ -9,6 +9,8 @@ pub mod threshold;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use jiff::{
     Timestamp,
     civil::{Date, Time},
@@ -18,8 +20,13 @@ use serde_json::Value;
 
 use super::{
     Setting,
-    providers::{ScanBounds, Zone, placed},
+    providers::{ScanBounds, TriggerProvider, Zone, placed},
 };
+
+/// The triggers that ship.
+pub fn built_in() -> Vec<Arc<dyn TriggerProvider>> {
+    vec![Arc::new(dates::DateBased), Arc::new(recurring::Recurring), Arc::new(threshold::Threshold)]
+}
 
 /// The time of day at which a reminder is sent when its setting does not say.
 pub const SEND_TIME: Time = Time::constant(9, 0, 0, 0);

@@ -134,12 +134,12 @@ mod tests {
             ("d".to_owned(), reading("de", "Europe/Vienna")),
         ]);
         let groups = grouped(["a", "b", "c", "d"].map(str::to_owned).to_vec(), &known, &own);
-        let told: Vec<(&str, Vec<&str>)> = groups
+        let reported: Vec<(&str, Vec<&str>)> = groups
             .iter()
             .map(|(one, targets)| (one.time_zone.as_str(), targets.iter().map(String::as_str).collect()))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [("UTC", vec!["b"]), ("Europe/Berlin", vec!["a", "c"]), ("Europe/Vienna", vec!["d"])]
         );
         assert!(grouped(Vec::new(), &known, &own).is_empty());

@@ -69,10 +69,10 @@ mod tests {
             keys.iter().map(|(key, second)| ((*key).to_owned(), at(*second))).collect()
         };
         let compared = compare(&side(&[("a", 10), ("b", 20)]), &side(&[("a", 13), ("c", 15)]));
-        let told: Vec<_> =
+        let reported: Vec<_> =
             compared.iter().map(|one| (one.key.as_str(), one.verdict, one.difference_seconds())).collect();
         assert_eq!(
-            told,
+            reported,
             [("a", Verdict::Match, Some(3)), ("c", Verdict::Extra, None), ("b", Verdict::Missing, None)]
         );
         assert!(compare(&[], &[]).is_empty());

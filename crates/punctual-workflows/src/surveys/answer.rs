@@ -25,7 +25,7 @@ use super::{
 };
 
 /// How often an answer that conflicted with another transaction is retried.
-const TRIES: usize = 5;
+const ATTEMPTS: usize = 5;
 
 /// What somebody sends.
 #[derive(Clone, Debug, Default)]
@@ -85,12 +85,12 @@ pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Re
     let Some(version) = catalogue.version(&mut reader.conn(), instance.version_id).await? else {
         return Ok(Link::Gone);
     };
-    let status = InstanceStatus::parse(&instance.status);
+    let status = instance.status;
     let open = Box::new(Open { instance, version });
     Ok(match status {
-        Some(InstanceStatus::Completed) => Link::Answered(open),
-        Some(status) if status.is_active() => Link::Open(open),
-        _ => Link::Gone,
+        InstanceStatus::Completed => Link::Answered(open),
+        InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened => Link::Open(open),
+        InstanceStatus::Expired => Link::Gone,
     })
 }
 
@@ -126,10 +126,10 @@ pub async fn submit(
         Ok(answers) => answers,
         Err(faults) => return Ok(Submitted::Invalid(faults)),
     };
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         match keep(engine, &open, &answers, submission).await {
-            Err(EngineError::Store(error)) if error.is_collision() && tries < TRIES => tries += 1,
+            Err(EngineError::Store(error)) if error.is_collision() && attempts < ATTEMPTS => attempts += 1,
             Err(error) => return Err(error),
             Ok(Some(taken)) => return Ok(Submitted::Taken(taken)),
             // It ended while we looked.

@@ -15,7 +15,7 @@ use punctual_engine::{
     subscribers::{Subscriber, SubscriberEvent},
 };
 use punctual_model::{
-    Reach,
+    NotificationStatus, Reach,
     survey::{Candidate, Schema},
 };
 use punctual_store::{
@@ -243,14 +243,13 @@ pub fn message_id(event_type: &str, public_id: &str) -> String {
 }
 
 /// The state of an event, from its deliveries: failed where one was given up, dispatched where all arrived.
-pub fn event_status<'d>(deliveries: impl Iterator<Item = Option<&'d str>>) -> &'static str {
+pub fn event_status(deliveries: impl Iterator<Item = Option<NotificationStatus>>) -> &'static str {
     let mut pending = false;
     for status in deliveries {
-        // tidy-allow: a text of the query, null where the delivery is gone
         match status {
-            Some("parked" | "discarded") => return "failed",
-            Some("delivered" | "withdrawn") => {}
-            _ => pending = true,
+            Some(NotificationStatus::Parked | NotificationStatus::Discarded) => return "failed",
+            Some(NotificationStatus::Delivered | NotificationStatus::Withdrawn) => {}
+            Some(NotificationStatus::Pending | NotificationStatus::Retrying) | None => pending = true,
         }
     }
     if pending { "pending" } else { "dispatched" }
@@ -268,7 +267,7 @@ mod tests {
         assert_eq!(message_id("instance-expired", "8f3a"), "8f3a:instance-expired");
     }
 
-    const STATES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "discarded", "withdrawn"];
+    const STATES: [NotificationStatus; 6] = NotificationStatus::ALL;
 
     proptest! {
         /// The state of an event follows from its deliveries alone, in any order.
@@ -280,10 +279,10 @@ mod tests {
             let before = status(&states);
             states.reverse();
             prop_assert_eq!(before, status(&states));
-            let has = |wanted: &[&str]| states.iter().any(|state| wanted.contains(&STATES[*state]));
-            let expected = if has(&["parked", "discarded"]) {
+            let has = |wanted: &[NotificationStatus]| states.iter().any(|state| wanted.contains(&STATES[*state]));
+            let expected = if has(&[NotificationStatus::Parked, NotificationStatus::Discarded]) {
                 "failed"
-            } else if has(&["pending", "retrying"]) {
+            } else if has(&[NotificationStatus::Pending, NotificationStatus::Retrying]) {
                 "pending"
             } else {
                 "dispatched"

@@ -26,7 +26,7 @@ use super::{
 const AT_ONCE_SQLITE: usize = 500;
 const AT_ONCE_POSTGRES: usize = 1_000;
 /// How often a hash that is neither free nor held is retried: its holder went away in between, or is another unit's.
-const TRIES: usize = 4;
+const ATTEMPTS: usize = 4;
 
 /// One event as it was received.
 #[derive(Clone, Debug, PartialEq)]
@@ -351,7 +351,7 @@ async fn make(
         holders.insert(hash, (holder, false));
     }
     open.retain(|place| !holders.contains_key(wanted[*place].hash()));
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS {
         if open.is_empty() {
             break;
         }

@@ -112,9 +112,9 @@ async fn log_of(
     logs: &mut HashMap<String, Vec<LogEntry>>,
 ) -> Result<(), StoreError> {
     let rows = notifications::by_ids(conn, reach, messages.keys().cloned().collect()).await?;
-    let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
+    let attempts_made = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
     let mut by_seq: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
-    for one in tries {
+    for one in attempts_made {
         by_seq.entry(one.notification_seq).or_default().push(one);
     }
     let mut purged: HashSet<&str> = messages.keys().map(String::as_str).collect();
@@ -122,8 +122,12 @@ async fn log_of(
         let id = row.id.to_string();
         let Some(send) = messages.get(&id) else { continue };
         purged.remove(id.as_str());
-        let tries = by_seq.remove(&row.seq).unwrap_or_default();
-        logs.entry(send.instance.public_id.clone()).or_default().extend(entries(&row, send.ordinal, tries)?);
+        let attempts_made = by_seq.remove(&row.seq).unwrap_or_default();
+        logs.entry(send.instance.public_id.clone()).or_default().extend(entries(
+            &row,
+            send.ordinal,
+            attempts_made,
+        )?);
     }
     for one in survey_attempts::of(conn, purged.into_iter().map(str::to_owned).collect()).await? {
         let Some(send) = messages.get(&one.notification_id) else { continue };
@@ -140,7 +144,11 @@ async fn log_of(
     Ok(())
 }
 
-fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Result<Vec<LogEntry>, StoreError> {
+fn entries(
+    row: &NotificationRow,
+    ordinal: i64,
+    attempts_made: Vec<AttemptRow>,
+) -> Result<Vec<LogEntry>, StoreError> {
     let entry = |at: i64, status: &str| {
         Ok::<_, StoreError>(LogEntry {
             attempt: 0,
@@ -155,12 +163,12 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
     // Given up without an attempt, and perhaps withdrawn since; what was withdrawn before an attempt leaves no entry.
     let is_given_up = row.status == NotificationStatus::Parked
         || (row.status == NotificationStatus::Withdrawn && row.last_error.is_some());
-    if tries.is_empty() && is_given_up {
+    if attempts_made.is_empty() && is_given_up {
         let at = row.finished_at.unwrap_or(row.created_at).as_microsecond();
         let reason = row.reason_code.as_deref().unwrap_or("failed");
         return Ok(vec![LogEntry { error: row.last_error.clone(), ..entry(at, reason)? }]);
     }
-    tries
+    attempts_made
         .into_iter()
         .map(|one| {
             let status = match one.outcome {
@@ -196,7 +204,7 @@ pub async fn delete(
     }
     stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
-        from: Some(found.status),
+        from: Some(found.status.as_str().to_owned()),
         ..audit::Entry::new(AuditAction::Delete, "survey-instance", public_id, found.business_unit.as_deref())
     };
     by.audit_entry(&mut tx, now, entry).await?;

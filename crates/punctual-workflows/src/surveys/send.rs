@@ -71,12 +71,11 @@ impl Loaded {
 
 /// Why nothing more happens to an instance.
 fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
-    let status = InstanceStatus::parse(&instance.status);
-    match status {
+    match instance.status {
         _ if instance.deleted => Some(ReasonCode::Deleted),
-        Some(InstanceStatus::Completed) => Some(ReasonCode::Answered),
-        Some(InstanceStatus::Expired) => Some(ReasonCode::Expired),
-        Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => None,
+        InstanceStatus::Completed => Some(ReasonCode::Answered),
+        InstanceStatus::Expired => Some(ReasonCode::Expired),
+        InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened => None,
     }
 }
 
@@ -113,10 +112,8 @@ fn over(decision: Decision, instance: &InstanceRow, reason: ReasonCode, now: Tim
 }
 
 fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change {
-    let status =
-        InstanceStatus::parse(&instance.status).and_then(|status| status.after(InstanceEvent::Expire));
     Change {
-        status: status.map_or_else(|| instance.status.clone(), |status| status.as_str().to_owned()),
+        status: instance.status.after(InstanceEvent::Expire).unwrap_or(instance.status),
         reason: Some(reason.into()),
         next_send_at: None,
         finished_at: Some(now.as_microsecond()),
@@ -127,7 +124,7 @@ fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change
 pub(super) fn as_it_stands(instance: &InstanceRow) -> Change {
     Change {
         public_id: instance.public_id.clone(),
-        status: instance.status.clone(),
+        status: instance.status,
         reason: instance.reason_code.clone(),
         next_send_at: instance.next_send_at,
         last_sent_at: instance.last_sent_at,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
 use punctual_model::{
     Effect, Followed, NotificationStatus, ReasonCode, WorkKey,
-    survey::{InstanceEvent, InstanceStatus, SurveyTrigger, advance, expires_at},
+    survey::{InstanceEvent, SurveyTrigger, advance, expires_at},
 };
 use punctual_store::survey_instances::{Change, InstanceRow};
 
@@ -37,41 +37,32 @@ impl Settled<Put> for Loaded {
         if ordinal != instance.sends + 1 || instance.deleted {
             return Followed::default();
         }
-        let status = InstanceStatus::parse(&instance.status);
-        match (arrived, status) {
-            (true, Some(status)) => {
-                let mut followed = sent(instance, status, trigger, ordinal, now);
-                if is_again {
-                    // It had been given up, and a person sent it as work: the one that waits is not sent as well.
-                    let origin = WorkKey::survey_send(&public_id, ordinal).ok();
-                    let reason = ReasonCode::AlreadySent;
-                    followed.effects.extend(origin.map(|origin| Effect::Withdraw { origin, reason }));
-                }
-                followed
-            }
-            (false, Some(status)) if status.is_active() => given_up(instance, trigger),
-            _ => Followed::default(),
+        if !arrived {
+            let is_open = instance.status.is_active();
+            return if is_open { given_up(instance, trigger) } else { Followed::default() };
         }
+        let mut followed = sent(instance, trigger, ordinal, now);
+        if is_again {
+            // It had been given up, and a person sent it as work: the one that waits is not sent as well.
+            let origin = WorkKey::survey_send(&public_id, ordinal).ok();
+            let reason = ReasonCode::AlreadySent;
+            followed.effects.extend(origin.map(|origin| Effect::Withdraw { origin, reason }));
+        }
+        followed
     }
 }
 
 /// A message has arrived: the next one is planned from now, or the end where it was the last.
-fn sent(
-    instance: &InstanceRow,
-    status: InstanceStatus,
-    trigger: &SurveyTrigger,
-    ordinal: i64,
-    now: Timestamp,
-) -> Followed<Put> {
+fn sent(instance: &InstanceRow, trigger: &SurveyTrigger, ordinal: i64, now: Timestamp) -> Followed<Put> {
     let change =
         Change { sends: ordinal, last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
-    let Some(after) = status.after(InstanceEvent::Deliver) else {
+    let Some(after) = instance.status.after(InstanceEvent::Deliver) else {
         // Answered or expired while it was on its way: it is recorded, and nothing follows.
         return changed(change);
     };
     let next = advance(&trigger.schedule, ordinal, now);
     let change = Change {
-        status: after.as_str().to_owned(),
+        status: after,
         next_send_at: next.next_send_at.map(|at| at.as_microsecond()),
         reminders_remaining: next.reminders_remaining,
         ..change
@@ -113,7 +104,7 @@ fn sent_again(
         let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
         followed.rows.push(Put::Change(sent));
     }
-    let is_open = InstanceStatus::parse(&instance.status).is_some_and(InstanceStatus::is_active);
+    let is_open = instance.status.is_active();
     if is_open && !instance.deleted && instance.next_send_at.is_none() {
         let ends = expires_at(trigger, triggered_at(instance), last);
         followed.effects.extend(ensure(instance, Step::Expire, ends));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_told_what_it_would_do_and_why_not() {
+    fn a_trial_says_what_an_event_would_do_and_why_not() {
         let schema = schema(json!({ "questionId": "candidate.jobType", "op": "==", "value": "GR" }));
         let now: Timestamp = "2026-05-01T09:00:00Z".parse().unwrap();
         let of = |kind: &str, job: &str| trial(&schema, 3, kind, &item(job), now).remove(0).outcome;

@@ -138,9 +138,9 @@ async fn a_sent_message_is_never_sent_again(bed: TestBed) {
     let again = NewMessage { send_at: bed.after(60), ..new };
     let answer = send_at(&bed, &again).await;
     assert_eq!(answer.outcome, EnsureOutcome::Completed);
-    let told: serde_json::Value = serde_json::from_str(answer.result.as_deref().unwrap()).unwrap();
+    let reported: serde_json::Value = serde_json::from_str(answer.result.as_deref().unwrap()).unwrap();
     assert_eq!(
-        told["notifications"][0],
+        reported["notifications"][0],
         bed.notifications().await[0].id.to_string(),
         "its first coordinates"
     );

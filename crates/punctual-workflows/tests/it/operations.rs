@@ -26,7 +26,7 @@ use punctual_workflows::operations::{
 };
 use serde_json::json;
 
-/// A person who is told by e-mail.
+/// A person who is notified by e-mail.
 async fn person(bed: &TestBed, id: &str) {
     put_person(bed, id, Some(&format!("{id}@example.org")), &["email"], json!({})).await;
 }

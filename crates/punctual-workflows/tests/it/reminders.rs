@@ -1,4 +1,4 @@
-//! What settings want of sources, without a database: the rows that are asked for are told apart by all that they mean.
+//! What settings want of sources, without a database: the rows that are asked for are distinguished by all that they mean.
 
 use std::collections::{HashMap, HashSet};
 
@@ -73,13 +73,13 @@ fn r01_a_hundred_thousand_cases_share_a_row_only_where_they_mean_the_same() {
         let inputs = Inputs { settings: vec![setting], sources, ..Inputs::default() };
         for wanted in evaluate(&providers, &inputs, now, Scope::All).wanted {
             cases += 1;
-            let occasion = match row.kind.as_str() {
+            let occurrence = match row.kind.as_str() {
                 // Whichever day it is noticed on, it is the same threshold.
                 "threshold" => definition["threshold"]["value"].clone(),
                 "recurring" => json!(wanted.local.clone().unwrap().0),
                 _ => json!([wanted.local.clone().unwrap().0, definition["date"]["offsetsDays"]]),
             };
-            let meaning = json!([row.kind, row.id, definition["triggerKey"], wanted.source, occasion]);
+            let meaning = json!([row.kind, row.id, definition["triggerKey"], wanted.source, occurrence]);
             let key = wanted.key.as_str().to_owned();
             let hashed = (key.clone(), wanted.business_unit.clone());
             let before = hashes.entry(wanted.input_hash.to_string()).or_insert_with(|| hashed.clone());

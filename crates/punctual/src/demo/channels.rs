@@ -52,12 +52,12 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         lists::put(&mut tx.conn(), now, &punctual_model::Reach::Everything, &list).await?;
     }
     tx.commit().await?;
-    let told = ["on-call", "ops-room"].map(|list| {
+    let reported = ["on-call", "ops-room"].map(|list| {
         let id = NotificationId(derive_uuid(&["demo", list, "generator"]));
         let (subject, body) = ("Generator 2 has started", "The mains failed at 03:12. Fuel for 9 hours.");
         NewNotification::new(id, Audience::List(list.into()), subject, body)
     });
-    engine.accept(told.into_iter().map(Handed::stored).collect()).await?;
+    engine.accept(reported.into_iter().map(Handed::stored).collect()).await?;
     people(engine, now).await
 }
 
@@ -119,6 +119,6 @@ async fn confirmed(engine: &Engine, now: Timestamp, id: &str, target: &str) -> R
     };
     let mut tx = engine.store.begin(Lane::Intake).await?;
     receipts::expect(&mut tx.conn(), "sendgrid", &[expected]).await?;
-    receipts::tell(&mut tx.conn(), now, "sendgrid", &[news]).await?;
+    receipts::report(&mut tx.conn(), now, "sendgrid", &[news]).await?;
     Ok(tx.commit().await?)
 }

@@ -136,13 +136,13 @@ async fn sites(engine: &Engine, now: Timestamp) -> Result<()> {
 
 /// What two remote sites had to say, one of it to a list that nobody has made: it ends up parked.
 async fn alarms(engine: &Engine, now: Timestamp) -> Result<()> {
-    let told = [
+    let reported = [
         ("plant-7", "ops", "Pump 7: pressure low", "1.8 bar, expected 2.5 to 3.0"),
         ("plant-7", "ops", "Pump 7: pressure back to normal", "2.7 bar"),
         ("depot-2", "ops", "Nightly backup finished", "412 GB in 3 h 12 min"),
         ("depot-2", "cold-chain", "Freezer 3 is at −11 °C", "The door was open for 14 minutes."),
     ];
-    let items: Vec<NewNotification> = told
+    let items: Vec<NewNotification> = reported
         .into_iter()
         .map(|(site, list, subject, body)| {
             let id = NotificationId(derive_uuid(&["demo", site, subject]));

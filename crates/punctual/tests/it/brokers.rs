@@ -75,8 +75,8 @@ async fn an_answer_reaches_the_stream_and_a_missing_queue_is_tried_again() {
     let kept = ask(&admin, &format!("STREAM.MSG.GET.{stream}"), json!({ "last_by_subj": stream })).await;
     let headers = base64(kept["message"]["hdrs"].as_str().unwrap());
     assert!(headers.contains(&format!("Nats-Msg-Id: {id}")), "{headers}");
-    let told: Value = serde_json::from_str(&base64(kept["message"]["data"].as_str().unwrap())).unwrap();
-    assert_eq!((&told["instancePublicId"], &told["answers"]["rate"]), (&json!(id), &json!(9)));
+    let reported: Value = serde_json::from_str(&base64(kept["message"]["data"].as_str().unwrap())).unwrap();
+    assert_eq!((&reported["instancePublicId"], &reported["answers"]["rate"]), (&json!(id), &json!(9)));
     server.kill();
     let log = std::fs::read_to_string(log).unwrap();
     for secret in ["nats-secret", "rabbit-secret"] {

@@ -146,9 +146,9 @@ async fn definitions_are_exported_compared_and_imported() {
     define(&first).await;
     let folder = here.folder().join("definitions");
     let dir = folder.to_str().unwrap();
-    let (code, told, fault) = punctual(&first, &["export", dir]);
+    let (code, reported, fault) = punctual(&first, &["export", dir]);
     assert_eq!(code, 0, "{fault}");
-    assert!(told.contains("1 lists") && told.contains("1 reminder-settings"), "{told}");
+    assert!(reported.contains("1 lists") && reported.contains("1 reminder-settings"), "{reported}");
     let template = std::fs::read_to_string(folder.join("templates/hello.yaml")).unwrap();
     assert_eq!(
         template,
@@ -169,18 +169,18 @@ async fn definitions_are_exported_compared_and_imported() {
     for kind in DefinitionKind::ALL {
         assert!(folder.join(kind.name()).is_dir(), "no sample of {}", kind.name());
     }
-    let (code, told, _) = punctual(&second, &["diff", dir]);
-    assert!(code == 1 && told.contains("lists/ops: only in "), "{told}");
+    let (code, reported, _) = punctual(&second, &["diff", dir]);
+    assert!(code == 1 && reported.contains("lists/ops: only in "), "{reported}");
     let (_, plan, _) = punctual(&second, &["import", dir, "--plan", "--json"]);
     let plan: Value = serde_json::from_str(&plan).unwrap();
     assert!(plan["applied"] == false && plan["changes"].as_array().unwrap().len() == kept, "{plan}");
     assert_eq!(second.get("/api/v1/lists/ops").await.0, 404, "a plan changes nothing");
-    let (code, told, fault) = punctual(&second, &["import", dir]);
+    let (code, reported, fault) = punctual(&second, &["import", dir]);
     assert!(
         code == 0
-            && told.contains("create lists/ops")
-            && told.ends_with(&format!("{kept} changed, 0 unchanged\n")),
-        "{told}{fault}"
+            && reported.contains("create lists/ops")
+            && reported.ends_with(&format!("{kept} changed, 0 unchanged\n")),
+        "{reported}{fault}"
     );
     assert_eq!(punctual(&second, &["diff", dir]).0, 0);
     let again = there.folder().join("again");
@@ -190,7 +190,7 @@ async fn definitions_are_exported_compared_and_imported() {
     let json = there.folder().join("json");
     punctual(&second, &["export", json.to_str().unwrap(), "--format", "json"]);
     assert_eq!(punctual(&second, &["diff", json.to_str().unwrap()]).0, 0);
-    // It works there as it did here: a source that is told is planned.
+    // It works there as it did here: a source that is put is planned.
     let state = json!({ "businessUnit": "nz", "state": { "expiresOn": "2030-05-14" } });
     second.put("/api/v1/sources/document/1", &state).await;
     let (_, planned) = second.get("/api/v1/work?kind=reminder").await;
@@ -207,8 +207,11 @@ async fn a_difference_is_shown_by_field_and_a_fault_by_file() {
     punctual(&server, &["export", dir]);
     let list = folder.join("lists/ops.yaml");
     std::fs::write(&list, "type: email\ntargets: [b@example.org]\n").unwrap();
-    let (code, told, _) = punctual(&server, &["diff", dir]);
-    assert!(code == 1 && told.contains("/targets/0: \"a@example.org\" -> \"b@example.org\""), "{told}");
+    let (code, reported, _) = punctual(&server, &["diff", dir]);
+    assert!(
+        code == 1 && reported.contains("/targets/0: \"a@example.org\" -> \"b@example.org\""),
+        "{reported}"
+    );
     assert_eq!(punctual(&server, &["import", dir]).0, 0);
     assert_eq!(punctual(&server, &["diff", dir]).0, 0, "defaults are no difference");
 
@@ -231,10 +234,10 @@ async fn a_difference_is_shown_by_field_and_a_fault_by_file() {
     assert!(fault.contains("lists/ops.yaml") && fault.contains("duplicate"), "{fault}");
     std::fs::remove_file(folder.join("templates/new.json")).unwrap();
     std::fs::remove_file(&list).unwrap();
-    let (code, told, _) = punctual(&server, &["import", dir]);
-    assert!(code == 0 && told.starts_with("0 changed"), "nothing is removed: {told}");
-    let (_, told, _) = punctual(&server, &["import", dir, "--prune"]);
-    assert!(told.contains("delete lists/ops"), "{told}");
+    let (code, reported, _) = punctual(&server, &["import", dir]);
+    assert!(code == 0 && reported.starts_with("0 changed"), "nothing is removed: {reported}");
+    let (_, reported, _) = punctual(&server, &["import", dir, "--prune"]);
+    assert!(reported.contains("delete lists/ops"), "{reported}");
     assert_eq!(server.get("/api/v1/lists/ops").await.0, 404);
 }
 

@@ -84,7 +84,7 @@ fn the_generated_parts_of_the_clients_are_up_to_date() {
 }
 
 #[test]
-fn our_python_client_tells_its_story() {
+fn our_python_client_works_through_its_story() {
     let place = Place::sqlite();
     let server = sandbox(&place);
     let client = root().join("clients/python");
@@ -100,7 +100,7 @@ fn our_python_client_tells_its_story() {
 }
 
 #[test]
-fn our_typescript_client_tells_its_story() {
+fn our_typescript_client_works_through_its_story() {
     let place = Place::sqlite();
     let server = sandbox(&place);
     let client = root().join("clients/typescript");

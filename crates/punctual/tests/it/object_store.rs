@@ -144,8 +144,8 @@ async fn a_file_that_one_node_made_is_handed_out_by_another() {
     let done = answers
         .until("the run", async |server| {
             let (_, run) = server.get(&run).await;
-            let told = run["notifications"].as_array()?.iter().all(|one| one["status"] == "delivered");
-            (run["status"] == "completed" && told).then_some(run)
+            let reported = run["notifications"].as_array()?.iter().all(|one| one["status"] == "delivered");
+            (run["status"] == "completed" && reported).then_some(run)
         })
         .await;
     let name = done["artefacts"][0]["name"].as_str().unwrap();

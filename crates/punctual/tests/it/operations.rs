@@ -8,7 +8,7 @@ use crate::server::{Place, Server};
 /// The clock of the sandbox is until it is moved, so the minute that a pending rule is left alone costs nothing.
 const SANDBOX: &str = "--sandbox";
 
-async fn told_once_after_a_crash_at(place: Place, point: &str) {
+async fn sent_once_after_a_crash_at(place: Place, point: &str) {
     let server = place.start(&[SANDBOX, "--crash-at", point]);
     server.put("/api/v1/operations/people/ann", &json!({ "name": "Ann", "email": "ann@example.org" })).await;
     let (_, clock) = server.get("/api/v1/sandbox/clock").await;
@@ -39,14 +39,14 @@ async fn told_once_after_a_crash_at(place: Place, point: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r04_a_crash_between_saving_and_scheduling_loses_no_message() {
-    told_once_after_a_crash_at(Place::sqlite(), "before:operations_rules.lock").await;
-    told_once_after_a_crash_at(Place::postgres().await, "before:operations_rules.lock").await;
+    sent_once_after_a_crash_at(Place::sqlite(), "before:operations_rules.lock").await;
+    sent_once_after_a_crash_at(Place::postgres().await, "before:operations_rules.lock").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r04_a_crash_between_scheduling_and_knowing_of_it_makes_no_second_message() {
     for point in ["after:work.insert_absent", "after:operations_rules.mark_synced"] {
-        told_once_after_a_crash_at(Place::sqlite(), point).await;
-        told_once_after_a_crash_at(Place::postgres().await, point).await;
+        sent_once_after_a_crash_at(Place::sqlite(), point).await;
+        sent_once_after_a_crash_at(Place::postgres().await, point).await;
     }
 }

@@ -1,5 +1,5 @@
 //! The long trials of the shipped binary: each breaks something under load, again and again, and is judged by what the
-//! clients were told, what the database holds, what the receiver got and what was injected.
+//! clients were answered, what the database holds, what the receiver got and what was injected.
 //!
 //! Every test run does each of them for some seconds; `cargo xtask rig <name>` does it at full scale. A trial has a test
 //! beside it in which the guard is off and the judge must object: else it would prove nothing.
@@ -23,7 +23,7 @@ mod upgrade;
 mod volume;
 
 /// Networks and file systems of a trial's own can be made by root alone. Where somebody else runs the tests, such a trial
-/// says so and tries nothing; it leaves no record then.
+/// says so and does nothing; it leaves no record then.
 fn needs_root() -> bool {
     let is_other = !cluster::is_root();
     if is_other {

@@ -356,7 +356,7 @@ async fn t12_no_secret_is_in_any_column_of_a_postgresql_database() {
         let has = |place: &str, text: &str| {
             stored.iter().any(|one| one.place == place && String::from_utf8_lossy(&one.bytes).contains(text))
         };
-        assert!(has("channels.key", "sms:twilio") && has("channels.settings", "sealed:"), "it was looked at");
+        assert!(has("channels.key", "sms:twilio") && has("channels.settings", "sealed:"), "it was read");
         assert!(has("attempts.answer", "***"), "what the receiver repeated was stored without its secrets");
     }
     has_none("the log", &std::fs::read(&log).unwrap());
@@ -461,7 +461,7 @@ async fn t12_every_node_needs_the_same_master_key() {
     assert!(place.refusal(&["--master-key-file", file]).contains("a master key is 32 random bytes"));
     assert!(place.refusal(&["--master-key-file", "nowhere.key"]).contains("nowhere.key cannot be read"));
 
-    // The way to a new key: in front of the old one on every node, then one of them is told.
+    // The way to a new key: in front of the old one on every node, then one of them is asked to seal anew.
     let present = std::fs::read_to_string(place.folder().join("master.key")).unwrap();
     std::fs::write(&other, format!("# new\n{}\n{present}", new_key())).unwrap();
     let second = place.start(&["--master-key-file", file]);
@@ -474,8 +474,8 @@ async fn t12_every_node_needs_the_same_master_key() {
     };
     assert!(reaches(&first).await && reaches(&second).await, "the old key is in use until then");
     std::fs::copy(&other, place.folder().join("master.key")).unwrap();
-    let told = punctual(&second, &["secrets", "rekey"]);
-    assert!(told.contains("1 channels were sealed anew"), "{told}");
+    let reported = punctual(&second, &["secrets", "rekey"]);
+    assert!(reported.contains("1 channels were sealed anew"), "{reported}");
     first.put("/api/v1/channels/slack:a", &hook).await;
     assert!(reaches(&first).await && reaches(&second).await, "the first node read its file again");
     let (first_key, second_key) = (present.trim(), std::fs::read_to_string(&other).unwrap());
@@ -562,17 +562,17 @@ async fn t12_references_of_an_earlier_version_work_for_one_start() {
         assert_eq!(opens(&server, key).await, works, "{key}");
     }
     server.kill();
-    let told = std::fs::read_to_string(&log).unwrap();
-    let told = told.lines().find(|line| line.contains("for the last time")).unwrap();
+    let reported = std::fs::read_to_string(&log).unwrap();
+    let reported = reported.lines().find(|line| line.contains("for the last time")).unwrap();
     for part in [
         "channel email:file, `password`",
         "as `smtp` and write `file:smtp`",
         "PUNCTUAL_SECRET_SMTP_PASSWORD and keep `env:SMTP_PASSWORD`",
         "channel email:own",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
-    has_none("the log", told.as_bytes());
+    has_none("the log", reported.as_bytes());
     let server = place.start_with_log(&[], &log);
     for key in ["email:file", "email:env", "email:own"] {
         assert!(!opens(&server, key).await, "{key}");

@@ -36,7 +36,12 @@ async fn rig_sites_s4_77_two_agents_of_one_site_lose_and_double_nothing_on_postg
 type Addresses = Arc<Mutex<[String; 2]>>;
 
 /// Hands each notification in until one of the agents says that it has it; then the next.
-async fn script(number: usize, agents: Addresses, told: Arc<Mutex<HashSet<String>>>, stop: Arc<AtomicBool>) {
+async fn script(
+    number: usize,
+    agents: Addresses,
+    replies: Arc<Mutex<HashSet<String>>>,
+    stop: Arc<AtomicBool>,
+) {
     let client = client();
     let mut turn = number;
     for n in 1_u64.. {
@@ -54,7 +59,7 @@ async fn script(number: usize, agents: Addresses, told: Arc<Mutex<HashSet<String
             }
             pause(5).await;
         }
-        told.lock().unwrap().insert(id);
+        replies.lock().unwrap().insert(id);
     }
 }
 
@@ -70,9 +75,9 @@ async fn storm(place: Place) {
     };
     let mut agents = NAMES.map(start);
     let addresses: Addresses = Arc::new(Mutex::new([agents[0].address.clone(), agents[1].address.clone()]));
-    let (told, stop) = (Arc::new(Mutex::new(HashSet::new())), Arc::new(AtomicBool::new(false)));
+    let (replies, stop) = (Arc::new(Mutex::new(HashSet::new())), Arc::new(AtomicBool::new(false)));
     let scripts: Vec<_> = (0..SCRIPTS)
-        .map(|number| tokio::spawn(script(number, addresses.clone(), told.clone(), stop.clone())))
+        .map(|number| tokio::spawn(script(number, addresses.clone(), replies.clone(), stop.clone())))
         .collect();
     for kill in 0..kills {
         pause(150).await;
@@ -93,8 +98,8 @@ async fn storm(place: Place) {
     for agent in &agents {
         rows = settled(&server, agent).await;
     }
-    let told = told.lock().unwrap().clone();
-    assert!(told.len() > 100, "the load was too small to say anything: {}", told.len());
+    let replies = replies.lock().unwrap().clone();
+    assert!(replies.len() > 100, "the load was too small to say anything: {}", replies.len());
     let mut seen = HashSet::new();
     for row in &rows {
         let id = row["id"].as_str().unwrap();
@@ -105,8 +110,8 @@ async fn storm(place: Place) {
             "{row}"
         );
     }
-    assert!(told.iter().all(|id| seen.contains(id)), "acknowledged and lost");
-    assert_eq!(seen.len(), told.len(), "nobody sent the others");
+    assert!(replies.iter().all(|id| seen.contains(id)), "acknowledged and lost");
+    assert_eq!(seen.len(), replies.len(), "nobody sent the others");
     let attempts: i64 = rows.iter().map(|row| row["targets"][0]["tries"].as_i64().unwrap_or(1)).sum();
     assert_eq!(attempts, i64::try_from(rows.len()).unwrap(), "each was sent once");
     let site = server
@@ -120,5 +125,5 @@ async fn storm(place: Place) {
     for name in NAMES {
         assert!(folder.path().join(name).join("site.sqlite").exists(), "each has a buffer of its own");
     }
-    println!("{kills} kills of one of two agents: {} acknowledged, {} stored", told.len(), rows.len());
+    println!("{kills} kills of one of two agents: {} acknowledged, {} stored", replies.len(), rows.len());
 }

@@ -31,9 +31,9 @@ async fn rig_sites_r14_r15_nothing_is_lost_or_doubled_on_postgres() {
     storm(Place::postgres().await).await;
 }
 
-/// What the scripts were told.
+/// What the scripts were answered.
 #[derive(Default)]
-struct Told {
+struct Replies {
     acknowledged: Mutex<HashSet<String>>,
     /// No answer, or that it is not known: it may be there or not.
     unanswered: Mutex<HashSet<String>>,
@@ -44,7 +44,7 @@ struct Script {
     client: reqwest::Client,
     /// Where the agent listens now.
     agent: Arc<Mutex<String>>,
-    told: Arc<Told>,
+    replies: Arc<Replies>,
     stop: Arc<AtomicBool>,
 }
 
@@ -59,10 +59,10 @@ impl Script {
             let url = format!("{}/notify", self.agent.lock().unwrap());
             match self.client.post(url).json(&body).send().await {
                 Ok(answer) if answer.status().is_success() => {
-                    self.told.acknowledged.lock().unwrap().insert(id);
+                    self.replies.acknowledged.lock().unwrap().insert(id);
                 }
                 _ => {
-                    self.told.unanswered.lock().unwrap().insert(id);
+                    self.replies.unanswered.lock().unwrap().insert(id);
                     pause(20).await;
                 }
             }
@@ -79,7 +79,7 @@ pub async fn pause(millis: u64) {
 async fn storm(place: Place) {
     let kills = scale(20, 500);
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut chance = move |below: u64| {
+    let mut random = move |below: u64| {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
@@ -97,14 +97,14 @@ async fn storm(place: Place) {
     let start = || Agent::start(folder.path(), &proxy.url, &token, &["--batch", "100"]);
     let mut agent = start();
     let address = Arc::new(Mutex::new(agent.address.clone()));
-    let (told, stop) = (Arc::new(Told::default()), Arc::new(AtomicBool::new(false)));
+    let (replies, stop) = (Arc::new(Replies::default()), Arc::new(AtomicBool::new(false)));
     let scripts: Vec<_> = (0..SCRIPTS)
         .map(|number| {
             let script = Script {
                 number,
                 client: client(),
                 agent: address.clone(),
-                told: told.clone(),
+                replies: replies.clone(),
                 stop: stop.clone(),
             };
             tokio::spawn(script.run())
@@ -112,8 +112,8 @@ async fn storm(place: Place) {
         .collect();
     let (mut agents_killed, mut centrals_killed, mut cuts) = (0, 0, 0);
     while agents_killed < kills || centrals_killed < kills {
-        pause(50 + chance(250)).await;
-        match chance(3) {
+        pause(50 + random(250)).await;
+        match random(3) {
             0 if agents_killed < kills => {
                 agent.kill();
                 agent = start();
@@ -128,9 +128,9 @@ async fn storm(place: Place) {
             }
             _ => {
                 proxy.set(
-                    [Way::Cut, Way::SwallowReplies, Way::HalfReplies][usize::try_from(chance(3)).unwrap()],
+                    [Way::Cut, Way::SwallowReplies, Way::HalfReplies][usize::try_from(random(3)).unwrap()],
                 );
-                pause(chance(60)).await;
+                pause(random(60)).await;
                 proxy.set(Way::Pass);
                 cuts += 1;
             }
@@ -141,13 +141,13 @@ async fn storm(place: Place) {
         script.await.unwrap();
     }
     let rows = settled(&server, &agent).await;
-    check(&rows, &told);
+    check(&rows, &replies);
     println!(
         "{agents_killed} kills of the agent, {centrals_killed} of central, {cuts} cuts, {} replies spoiled: {} \
          acknowledged, {} unanswered, {} stored",
         proxy.spoiled(),
-        told.acknowledged.lock().unwrap().len(),
-        told.unanswered.lock().unwrap().len(),
+        replies.acknowledged.lock().unwrap().len(),
+        replies.unanswered.lock().unwrap().len(),
         rows.len()
     );
 }
@@ -185,8 +185,9 @@ pub async fn settled(server: &Server, agent: &Agent) -> Vec<Value> {
     rows
 }
 
-fn check(rows: &[Value], told: &Told) {
-    let (acknowledged, unanswered) = (told.acknowledged.lock().unwrap(), told.unanswered.lock().unwrap());
+fn check(rows: &[Value], replies: &Replies) {
+    let (acknowledged, unanswered) =
+        (replies.acknowledged.lock().unwrap(), replies.unanswered.lock().unwrap());
     assert!(acknowledged.len() > 100, "the load was too small to say anything: {}", acknowledged.len());
     let mut seen = HashSet::new();
     let mut last_of_list: HashMap<&str, &str> = HashMap::new();

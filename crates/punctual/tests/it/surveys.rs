@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::server::{KEY, Place, Server, binary, client};
 
-/// New links, from events that nobody told before.
+/// New links, from events that nobody ingested before.
 pub async fn links(server: &Server, round: u64) -> Vec<String> {
     let item = |n: usize| json!({ "payload": { "wip": format!("{round}-{n}"), "dealerId": "1" }, "recipient": { "address": "+964 770" } });
     let items: Vec<Value> = (0..LINKS).map(item).collect();
     let body = json!({ "eventKind": "visit", "items": items });
-    let (_, told) = server.post("/api/v1/surveys/triggers/ingest", &body).await.unwrap();
+    let (_, reported) = server.post("/api/v1/surveys/triggers/ingest", &body).await.unwrap();
     let id = |item: &Value| item["instances"][0]["publicId"].as_str().unwrap().to_owned();
-    told["items"].as_array().unwrap().iter().map(id).collect()
+    reported["items"].as_array().unwrap().iter().map(id).collect()
 }
 
 pub async fn published(server: &Server) {
@@ -51,16 +51,16 @@ async fn a_file_of_events_is_handed_in_and_bad_lines_are_named() {
         command.args(["surveys", "ingest"]).arg(&file);
         command.args(["--event-kind", "visit", "--json", "--server", &server.address, "--key", KEY]);
         let done = command.output().unwrap();
-        let told: Value = serde_json::from_slice(&done.stdout)
+        let reported: Value = serde_json::from_slice(&done.stdout)
             .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stderr)));
-        (done.status.success(), told)
+        (done.status.success(), reported)
     };
-    let (ok, told) = ingest();
+    let (ok, reported) = ingest();
     assert!(!ok, "bad lines are a failure that scripts see");
-    assert_eq!((&told["created"], &told["skipped"]), (&json!(2), &json!(1)), "{told}");
+    assert_eq!((&reported["created"], &reported["skipped"]), (&json!(2), &json!(1)), "{reported}");
     let lines: Vec<i64> =
-        told["failed"].as_array().unwrap().iter().map(|one| one["line"].as_i64().unwrap()).collect();
-    assert_eq!(lines, [5, 3], "{told}");
+        reported["failed"].as_array().unwrap().iter().map(|one| one["line"].as_i64().unwrap()).collect();
+    assert_eq!(lines, [5, 3], "{reported}");
     let (_, again) = ingest();
     assert_eq!((&again["created"], &again["skipped"]), (&json!(0), &json!(3)), "{again}");
     // The message has a link to this very server, and the link leads to a page.
@@ -162,25 +162,30 @@ async fn storm(place: Place, kills: u64) {
     let in_flight = unanswered.load(Ordering::Relaxed) as u64;
     assert!(in_flight >= kills, "{kills} kills cut off {in_flight} answers: not one each");
     let server = place.start(&[]);
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let mut cursor = String::new();
     loop {
         let (_, page) = server.get(&format!("/api/v1/outbox-events?limit=200{cursor}")).await;
         for event in page["items"].as_array().unwrap() {
             assert_eq!(event["deliveries"].as_array().unwrap().len(), 1, "{event}");
             assert!(
-                told.insert(event["instancePublicId"].as_str().unwrap().to_owned()),
-                "told twice: {event}"
+                reported.insert(event["instancePublicId"].as_str().unwrap().to_owned()),
+                "published twice: {event}"
             );
         }
         let Some(next) = page["nextCursor"].as_str() else { break };
         cursor = format!("&cursor={next}");
     }
     let (_, results) = server.get("/api/v1/surveys/1/results").await;
-    assert_eq!(results["answered"], told.len(), "every answer has its event, and every event its answer");
-    assert_eq!(results["byStatus"]["completed"], told.len());
+    assert_eq!(results["answered"], reported.len(), "every answer has its event, and every event its answer");
+    assert_eq!(results["byStatus"]["completed"], reported.len());
     let taken = taken.lock().unwrap().clone();
-    assert!(taken.len() > 200 && taken.is_subset(&told), "{} acknowledged, {} told", taken.len(), told.len());
+    assert!(
+        taken.len() > 200 && taken.is_subset(&reported),
+        "{} acknowledged, {} published",
+        taken.len(),
+        reported.len()
+    );
     // One that was acknowledged answers the same again.
     if let Some(id) = ids.iter().find(|id| taken.contains(*id)) {
         let body = json!({ "submissionId": id, "answers": { "rate": 1 } });

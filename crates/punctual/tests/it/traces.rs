@@ -27,7 +27,7 @@ struct Taken {
     /// The attributes of the last resource.
     resource: Vec<(String, String)>,
     /// `traceparent` of each webhook call.
-    told: Vec<String>,
+    contexts: Vec<String>,
 }
 
 /// A collector and a webhook receiver in one.
@@ -90,8 +90,8 @@ async fn take(
 }
 
 async fn hook(State(Collector(taken)): State<Collector>, headers: HeaderMap) -> StatusCode {
-    let told = headers.get("traceparent").map(|value| value.to_str().unwrap().to_owned());
-    taken.lock().unwrap().told.extend(told);
+    let contexts = headers.get("traceparent").map(|value| value.to_str().unwrap().to_owned());
+    taken.lock().unwrap().contexts.extend(contexts);
     StatusCode::NO_CONTENT
 }
 
@@ -141,8 +141,8 @@ async fn traces_reach_the_collector(mut place: Place) {
         assert!(span.start_time_unix_nano <= span.end_time_unix_nano);
     }
     assert_eq!(call.kind(), SpanKind::Client);
-    let told = collector.0.lock().unwrap().told.clone();
-    assert_eq!(told, [format!("00-{TRACE}-{}-01", hex(&call.span_id))]);
+    let contexts = collector.0.lock().unwrap().contexts.clone();
+    assert_eq!(contexts, [format!("00-{TRACE}-{}-01", hex(&call.span_id))]);
     let resource = collector.0.lock().unwrap().resource.clone();
     for (key, value) in [
         ("service.name", "punctual"),
@@ -184,7 +184,7 @@ async fn a_collector_that_is_down_disturbs_nothing(mut place: Place) {
         (line.rsplit(' ').next() != Some("0")).then_some(())
     };
     server.until("spans that were dropped", counted).await;
-    let delivered = async |_: &Server| (!collector.0.lock().unwrap().told.is_empty()).then_some(());
+    let delivered = async |_: &Server| (!collector.0.lock().unwrap().contexts.is_empty()).then_some(());
     server.until("the message", delivered).await;
     server.kill();
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Acts, Doer};
 use crate::{
     client::put_on_hold,
-    reminders::{first_aid, tell},
+    reminders::{first_aid, put_source},
     reports::{runs, weekly},
     surveys::{csi_gr, instance, visit},
 };
@@ -133,7 +133,7 @@ async fn failed_after_all(bed: &TestBed, id: &str) {
     };
     let mut tx = bed.begin().await;
     receipts::expect(&mut tx.conn(), "memory", &[expected]).await.unwrap();
-    receipts::tell(&mut tx.conn(), bed.now(), "memory", &[news]).await.unwrap();
+    receipts::report(&mut tx.conn(), bed.now(), "memory", &[news]).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -170,7 +170,7 @@ async fn operations(acts: &mut Acts, nz: &Doer) {
 
 async fn reminders(acts: &mut Acts, all: &Doer, nz: &Doer) {
     let state = json!({ "kind": "first-aid", "expiresOn": "2026-07-20" });
-    tell(&nz.client, "document/1", json!({ "state": state })).await;
+    put_source(&nz.client, "document/1", json!({ "state": state })).await;
     let setting = text(&acts.did(nz, "createReminderSetting", &[], first_aid(|_| {})).await["id"]);
     let changed = first_aid(|body| body["name"] = json!("Other"));
     acts.did(nz, "putReminderSetting", &[&setting], changed).await;

@@ -99,9 +99,9 @@ fn filled(route: &str, places: &Places, of_nobody: bool) -> String {
     path
 }
 
-/// What tells of the other unit, or tells it from nobody, on any page and in the answer to any form.
-pub async fn told(bed: &TestBed, client: &Client, key: &Client, places: &Places) -> Vec<String> {
-    let mut told = Vec::new();
+/// What shows the other unit, or distinguishes it from nobody, on any page and in the answer to any form.
+pub async fn leaks(bed: &TestBed, client: &Client, key: &Client, places: &Places) -> Vec<String> {
+    let mut leaks = Vec::new();
     let mut viewers = vec![("key", Viewer::signed_in(bed, key).await)];
     for role in ROLES {
         viewers.push((role, Viewer::person(bed, client, role).await));
@@ -117,15 +117,15 @@ pub async fn told(bed: &TestBed, client: &Client, key: &Client, places: &Places)
             {
                 let one = viewer.send(Method::GET, &format!("{path}{query}"), &[]).await;
                 let other = viewer.send(Method::GET, &format!("{nobody}{query}"), &[]).await;
-                compare(&format!("get {route}{query} as {who}"), one, other, &mut told);
+                compare(&format!("get {route}{query} as {who}"), one, other, &mut leaks);
             }
         }
         let (_, admin) = viewers.last().unwrap();
         if methods.contains("get") {
-            named_in_queries(admin, route, &nobody, &mut told).await;
+            named_in_queries(admin, route, &nobody, &mut leaks).await;
         }
         if methods.contains("post") {
-            named_in_forms(admin, route, (&path, &nobody), places, &mut told).await;
+            named_in_forms(admin, route, (&path, &nobody), places, &mut leaks).await;
         }
     }
     for (who, viewer) in &viewers {
@@ -135,12 +135,12 @@ pub async fn told(bed: &TestBed, client: &Client, key: &Client, places: &Places)
             "the session of the {who} has ended on the way"
         );
     }
-    told
+    leaks
 }
 
 /// Each thing of the other unit under every name that a query of the console has. A page says again what was asked for; what it
 /// says more often for what the other unit has, it knows.
-async fn named_in_queries(viewer: &Viewer, route: &str, path: &str, told: &mut Vec<String>) {
+async fn named_in_queries(viewer: &Viewer, route: &str, path: &str, leaks: &mut Vec<String>) {
     let fields = fields_of_the_console();
     let query = |value: &str| {
         let pairs: Vec<String> = fields.iter().map(|name| format!("{name}={value}")).collect();
@@ -164,7 +164,7 @@ async fn named_in_queries(viewer: &Viewer, route: &str, path: &str, told: &mut V
                 false => 0,
             };
         if of_de.0 != of_nobody.0 || says_more {
-            told.push(format!("{what}: {} and {}: {}", of_de.0, of_nobody.0, of_de.2));
+            leaks.push(format!("{what}: {} and {}: {}", of_de.0, of_nobody.0, of_de.2));
         }
     }
 }
@@ -175,7 +175,7 @@ async fn named_in_forms(
     route: &str,
     (path, nobody): (&str, &str),
     places: &Places,
-    told: &mut Vec<String>,
+    leaks: &mut Vec<String>,
 ) {
     let names = fields_of_the_console();
     let differ = places.values().filter(|(one, other)| one != other);
@@ -189,7 +189,7 @@ async fn named_in_forms(
             true => one.clone(),
             false => viewer.send(Method::POST, nobody, &form(&names, &viewer.token, &nobodys_id)).await,
         };
-        compare(&format!("post {route} with {one_id}"), one, other, told);
+        compare(&format!("post {route} with {one_id}"), one, other, leaks);
     }
 }
 
@@ -201,14 +201,14 @@ fn form<'a>(names: &'a BTreeSet<String>, token: &'a str, id: &'a str) -> Vec<(&'
     fields
 }
 
-fn compare(what: &str, one: Answered, other: Answered, told: &mut Vec<String>) {
+fn compare(what: &str, one: Answered, other: Answered, leaks: &mut Vec<String>) {
     assert!(one.0 < 500, "{what}: {}", one.2);
     if one.2.contains(WORD) {
-        told.push(format!("{what}: {}", one.2));
+        leaks.push(format!("{what}: {}", one.2));
     }
     // What a refusal says is compared over the API; here it names what was asked for, cut where it is long.
     // Passwords that are wrong again and again are slowed down, whoever's they are.
     if one.0 != other.0 && one.0 != 429 && other.0 != 429 {
-        told.push(format!("{what} differs: {} and {}", one.0, other.0));
+        leaks.push(format!("{what} differs: {} and {}", one.0, other.0));
     }
 }

@@ -96,7 +96,7 @@ pub struct Document {
     pub active: bool,
     pub deleted: bool,
     pub level: u64,
-    /// By rule: whether its measure was met at the last look, and whether that is still to be told.
+    /// By rule: whether its measure was met at the last look, and whether that is still to be sent.
     pub met: BTreeMap<String, (bool, bool)>,
 }
 
@@ -149,8 +149,8 @@ impl Model {
         let zones = zones.map(|zone| TimeZone::get(ZONES[zone]).unwrap());
         for rule in rules.iter().filter(|rule| rule.when.is_measured()) {
             for (id, document) in documents.iter_mut().enumerate() {
-                let Some((_, to_tell)) = document.met.get_mut(&rule.id) else { continue };
-                if std::mem::take(to_tell) {
+                let Some((_, to_put)) = document.met.get_mut(&rule.id) else { continue };
+                if std::mem::take(to_put) {
                     let body = format!("{}: document {}.\n", rule.name, name_of(id));
                     let address = format!("{}@b.example", name_of(id));
                     sent.push((address, rule.name.clone(), body, from.to_string()));
@@ -200,8 +200,8 @@ impl Model {
                     _ => document.level >= 9,
                 };
                 let met = rule.wants(document) && is_met;
-                let (was_met, to_tell) = document.met.entry(rule.id.clone()).or_default();
-                *to_tell = met && (*to_tell || !*was_met);
+                let (was_met, to_put) = document.met.entry(rule.id.clone()).or_default();
+                *to_put = met && (*to_put || !*was_met);
                 *was_met = met;
             }
         }

@@ -106,7 +106,7 @@ async fn a_message_is_delivered_when_the_broker_confirms_it() {
 }
 
 #[tokio::test]
-async fn a_hundred_at_once_are_told_apart_by_route() {
+async fn a_hundred_at_once_are_distinguished_by_route() {
     let admin = Admin::new("%2f").await;
     let queue = admin.queue("many", &[]).await;
     let exchange = admin.exchange("many", &queue, "surveys.#").await;
@@ -151,7 +151,7 @@ async fn what_the_broker_refuses_is_final_or_not() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_let_in_is_told_so() {
+async fn whoever_is_not_let_in_gets_a_reason() {
     let (admin, queue, _) = opened("login").await;
     let exchange = admin.exchange("login", &queue, "#").await;
     let with = |user: &str, password: &str| {

@@ -75,7 +75,7 @@ async fn what_the_broker_refuses_is_final_or_not() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_let_in_is_told_so() {
+async fn whoever_is_not_let_in_gets_a_reason() {
     let admin = Admin::new("%2f").await;
     let queue = admin.queue("login1", &[]).await;
     let mut wrong = settings(&here(), &queue);

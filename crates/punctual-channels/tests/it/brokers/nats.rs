@@ -80,7 +80,7 @@ async fn a_message_is_delivered_when_the_stream_keeps_it_and_a_repeat_is_dropped
     };
     assert!(text("hdrs").contains("Nats-Msg-Id: instance-1\r\n"), "{}", text("hdrs"));
     let body: Value = serde_json::from_str(&text("data")).unwrap();
-    assert_eq!(body, event("instance-1").type_data.unwrap(), "an event goes out just as it was given");
+    assert_eq!(body, event("instance-1").type_data.unwrap(), "an event is sent just as it was given");
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn what_a_stream_refuses_is_final_or_not() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_let_in_is_told_so() {
+async fn whoever_is_not_let_in_gets_a_reason() {
     let (admin, stream, _) = opened("login", json!({})).await;
     let with = |more: Value| {
         let mut settings = json!({ "url": here(), "subject": stream, "timeoutSeconds": 2 });

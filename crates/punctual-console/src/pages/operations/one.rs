@@ -199,7 +199,7 @@ async fn show(
     let zone_name = row.time_zone.as_deref().unwrap_or("UTC");
     let mut details = Vec::new();
     for (name, anchor) in [("Starts", Anchor::Start), ("Ends", Anchor::End)] {
-        if let Some(at) = anchor.of(&row) {
+        if let Some(at) = row.date(anchor) {
             let text = match row.is_all_day {
                 true => format!("{}, all day", when_label(&row, anchor, zone_name)),
                 false => {

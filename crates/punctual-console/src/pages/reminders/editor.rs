@@ -26,6 +26,7 @@ use serde_json::{Map, Value, json};
 use super::{
     fields::{self, Offered},
     shape,
+    triggers::{self, TRIGGERS},
 };
 use crate::{
     App, Shared,
@@ -91,12 +92,10 @@ impl Resource for Reminders {
     }
 
     fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
-        let usual = json!({ "kind": "dateBased", "active": true,
-            "date": { "offsetsDays": [30, 7, 1], "sendTime": "09:00" },
-            "recurring": { "every": "year", "sendTime": "09:00" },
-            "threshold": { "metric": { "field": "" }, "op": ">=", "firingPolicy": "FalseToTrue" },
+        let usual = json!({ "kind": TRIGGERS[0].kind, "active": true,
             "recipients": { "field": "" }, "delivery": { "channel": "email:default" } });
         draft.extend(usual.as_object().cloned().unwrap_or_default());
+        draft.extend(TRIGGERS.iter().map(|one| (one.part.to_owned(), (one.fresh)())));
     }
 
     async fn list(_: &App, _: &Visit, _: &Fields) -> Result<Listing, Refusal> {
@@ -111,7 +110,10 @@ impl Resource for Reminders {
             draft,
             version: row.version,
             secrets: Vec::new(),
-            sentence: super::in_words(&row.kind, &serde_json::from_str(&row.definition).unwrap_or_default()),
+            sentence: triggers::in_words(
+                &row.kind,
+                &serde_json::from_str(&row.definition).unwrap_or_default(),
+            ),
             key: row.id,
         }))
     }

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::shape::{KINDS, OTHER, leaves};
+use super::{
+    shape::{OTHER, leaves},
+    triggers::{self, TRIGGERS},
+};
 use crate::editor::{Asks, Field, Form, Kind, Part, filter_part};
 
 /// What the fields offer.
@@ -22,10 +25,10 @@ pub struct Offered {
 }
 
 /// Picks a place in the state of the source, by its value.
-struct Picker(Vec<(String, String)>);
+pub struct Picker(Vec<(String, String)>);
 
 impl Picker {
-    fn field(&self, draft: &Value, at: &str, label: &str, none: &str) -> Field {
+    pub fn field(&self, draft: &Value, at: &str, label: &str, none: &str) -> Field {
         if self.0.is_empty() {
             return Field::text(at, label)
                 .placeholder("/expiresOn")
@@ -66,17 +69,17 @@ fn named(pointer: &str, value: &str) -> String {
     format!("{}: {short}", pointer.trim_start_matches('/').replace('/', " › "))
 }
 
-fn owned(words: &[String]) -> Vec<(String, String)> {
+pub fn owned(words: &[String]) -> Vec<(String, String)> {
     words.iter().map(|word| (word.clone(), word.clone())).collect()
 }
 
 pub fn form(draft: &Value, offered: &Offered, is_stored: bool) -> Form {
     let pick = Picker(leaves(&offered.state));
-    Form::of(vec![
-        about(draft, offered, is_stored),
-        date(draft, &pick),
-        recurring(draft, &pick),
-        threshold(draft, &pick, offered),
+    let mut parts = vec![about(draft, offered, is_stored)];
+    parts.extend(
+        TRIGGERS.iter().map(|one| (one.fields)(draft, &pick, offered).only(format!("/kind={}", one.kind))),
+    );
+    parts.extend([
         filter_part(draft, "/filter", "Only sources for which", "Field", &pick.asks(), |path| pick.value(path)),
         recipients(draft, &pick, offered),
         message(draft, &pick, offered),
@@ -94,11 +97,12 @@ pub fn form(draft: &Value, offered: &Offered, is_stored: bool) -> Form {
             ],
         )
         .folded(),
-    ])
+    ]);
+    Form::of(parts)
 }
 
 fn about(draft: &Value, offered: &Offered, is_stored: bool) -> Part {
-    let kinds: Vec<(&str, &str)> = KINDS.iter().map(|(kind, _, name)| (*kind, *name)).collect();
+    let kinds: Vec<(&str, &str)> = TRIGGERS.iter().map(|one| (one.kind, one.choice)).collect();
     let mut fields = vec![Field::text("/name", "Name").required()];
     if is_stored {
         fields.push(Field::new("/id", "Id", Kind::Fixed));
@@ -133,89 +137,10 @@ fn about(draft: &Value, offered: &Offered, is_stored: bool) -> Part {
     fields.push(Field::new("/active", "It is on", Kind::Flag));
     let given = draft["kind"].as_str().unwrap_or_default();
     let part = Part::new("What", fields);
-    match given.is_empty() || KINDS.iter().any(|(kind, _, _)| *kind == given) {
+    match given.is_empty() || triggers::of(given).is_some() {
         true => part,
         false => part.about("This kind is another program's own; its rule is edited as JSON."),
     }
-}
-
-fn date(draft: &Value, pick: &Picker) -> Part {
-    Part::new(
-        "When",
-        vec![
-            pick.field(draft, "/date/field", "Date", "choose…").required(),
-            Field::new("/date/sendTime", "At", Kind::Time)
-                .hint("Local time of the source's business unit; 09:00 where it is empty."),
-            Field::new("/date/offsetsDays", "Days before", Kind::Numbers)
-                .required()
-                .hint("With commas between: 30, 7, 1. 0 is the day itself, negative ones are after it."),
-        ],
-    )
-    .only("/kind=dateBased")
-}
-
-fn recurring(draft: &Value, pick: &Picker) -> Part {
-    Part::new(
-        "When",
-        vec![
-            pick.field(draft, "/recurring/field", "Date", "choose…").required(),
-            Field::new("/recurring/every", "Every", Kind::choice(&[("year", "year"), ("month", "month")])),
-            Field::new("/recurring/offsetDays", "Days before each", Kind::Number)
-                .placeholder("0")
-                .hint("Negative ones are after it."),
-            Field::new("/recurring/sendTime", "At", Kind::Time).hint("Local time; 09:00 where it is empty."),
-        ],
-    )
-    .only("/kind=recurring")
-}
-
-fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
-    let how = |words: &str| format!("/threshold/metric/how={words}");
-    let ops = [(">=", "is at least"), (">", "is more than"), ("<=", "is at most"), ("<", "is less than")];
-    let firing = [
-        ("FalseToTrue", "whenever it is reached"),
-        ("OncePerDay", "once a day"),
-        ("OncePerThreshold", "once for this value"),
-        ("OncePerSource", "once for a source"),
-    ];
-    let metrics = [
-        ("field", "a field of the source"),
-        ("share", "one field divided by another"),
-        ("count", "how many other sources name it"),
-        ("sum", "a field of those, summed up"),
-    ];
-    let types = offered.types.clone();
-    let other = filter_part(
-        draft,
-        "/threshold/metric/where",
-        "Only those of them for which",
-        "Field",
-        &Asks::Offer(Vec::new()),
-        |_| Vec::new(),
-    );
-    Part::new(
-        "When",
-        vec![
-            Field::new("/threshold/metric/how", "Measure", Kind::choice(&metrics)).decides(),
-            pick.field(draft, "/threshold/metric/field", "Field", "choose…").only(how("field|share|")),
-            pick.field(draft, "/threshold/metric/other", "Divided by", "choose…").only(how("share")),
-            Field::text("/threshold/metric/sourceType", "Kind of those that are counted")
-                .offering(owned(&types))
-                .only(how("count|sum")),
-            Field::text("/threshold/metric/parentField", "Their field that names it")
-                .placeholder("/classId")
-                .only(how("count|sum")),
-            Field::text("/threshold/metric/sumField", "Their field that is summed up")
-                .placeholder("/amount")
-                .only(how("sum")),
-            Field::new("/threshold/op", "It", Kind::choice(&ops)),
-            Field::new("/threshold/value", "Value", Kind::Decimal).required(),
-            Field::new("/threshold/firingPolicy", "Sent", Kind::choice(&firing)),
-            Field::text("/threshold/scope", "Scope").placeholder("all"),
-        ],
-    )
-    .with_part(other.folded().only(how("count|sum")))
-    .only("/kind=threshold")
 }
 
 fn recipients(draft: &Value, pick: &Picker, offered: &Offered) -> Part {

@@ -3,14 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::triggers::TRIGGERS;
 use crate::editor::{filter_of_form, filter_place, filter_to_form};
-
-/// Kinds and the part of the definition that belongs to each.
-pub const KINDS: [(&str, &str, &str); 3] = [
-    ("dateBased", "date", "Before or after a date"),
-    ("recurring", "recurring", "Every year or month"),
-    ("threshold", "threshold", "When a measure reaches a value"),
-];
 
 /// What stands for a type of source that is not in the list.
 pub const OTHER: &str = "?";
@@ -65,8 +59,8 @@ pub fn of_form(mut form: Value) -> Value {
         fields.insert("sourceType".to_owned(), other.unwrap_or_default());
     }
     let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    for (_, part, _) in KINDS.iter().filter(|(known, _, _)| *known != kind) {
-        fields.remove(*part);
+    for other in TRIGGERS.iter().filter(|one| one.kind != kind) {
+        fields.remove(other.part);
     }
     if fields.get("immediate") == Some(&Value::Bool(false)) {
         fields.remove("immediate");

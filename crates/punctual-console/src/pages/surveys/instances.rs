@@ -7,7 +7,7 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
-use punctual_model::{NotificationStatus, WorkStatus, survey::InstanceStatus};
+use punctual_model::{WorkStatus, survey::InstanceStatus};
 use punctual_store::{
     audit, outbox,
     survey_instances::{self, InstanceFilter, InstanceRow},
@@ -31,7 +31,6 @@ use crate::{
 };
 
 const SHOWN: i64 = 50;
-const STATES: [&str; 5] = ["pending", "sent", "opened", "completed", "expired"];
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -73,7 +72,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let status = query.text("status").to_owned();
     let filter = InstanceFilter {
         survey_id: survey.id,
-        status: Some(status.clone()).filter(|status| STATES.contains(&status.as_str())),
+        status: InstanceStatus::parse(&status),
         // As the figures count them that lead here.
         counted: true,
         before: query.text("before").parse().ok(),
@@ -90,7 +89,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         .rows
         .into_iter()
         .map(|row| Row {
-            pill: instance_pill(&row.status),
+            pill: instance_pill(row.status),
             taken_back: row.deleted,
             triggered: visit.zone.when(instant(row.triggered_at), now),
             next: row.next_send_at.map(|at| visit.zone.when(instant(at), now)),
@@ -109,7 +108,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         views: SavedViews::of(&app, &visit).await?,
         survey,
         status,
-        states: STATES,
+        states: InstanceStatus::ALL.map(InstanceStatus::as_str),
         rows,
         next,
         done,
@@ -200,11 +199,8 @@ async fn show(
         });
     }
     for event in &events {
-        let own: Vec<Option<&str>> = deliveries
-            .iter()
-            .filter(|one| one.event_id == event.id)
-            .map(|one| one.status.as_deref())
-            .collect();
+        let own: Vec<_> =
+            deliveries.iter().filter(|one| one.event_id == event.id).map(|one| one.status).collect();
         let receivers = words::counted(i64::try_from(own.len()).unwrap_or(0), "subscriber", "subscribers");
         happened.push(Happened {
             detail: format!("{receivers}, {}", event_status(own.into_iter())),
@@ -212,7 +208,7 @@ async fn show(
             ..Happened::new(instant(event.created_at), format!("Event {}", event.event_type))
         });
     }
-    if InstanceStatus::parse(&row.status) == Some(InstanceStatus::Expired) {
+    if row.status == InstanceStatus::Expired {
         happened.push(Happened {
             class: "bad",
             detail: words::reason(row.reason_code.as_deref()),
@@ -224,7 +220,7 @@ async fn show(
         ..Happened::new(instant(act.at), act.action)
     }));
     let pill =
-        if row.deleted { Pill { word: "taken back", class: "muted" } } else { instance_pill(&row.status) };
+        if row.deleted { Pill { word: "taken back", class: "muted" } } else { instance_pill(row.status) };
     let title = format!("{}: {}", survey.name, row.recipient_address);
     page(&InstancePage {
         frame: visit.frame(&app, &title, "/surveys").await?,
@@ -234,8 +230,7 @@ async fn show(
         deliveries: deliveries
             .into_iter()
             .map(|one| {
-                let status = one.status.as_deref().and_then(NotificationStatus::parse);
-                let pill = status.map_or(Pill { word: "unknown", class: "muted" }, words::notification);
+                let pill = one.status.map_or(Pill { word: "unknown", class: "muted" }, words::notification);
                 (one.subscriber, pill, one.last_error.unwrap_or_default(), one.notification_id)
             })
             .collect(),
@@ -248,10 +243,10 @@ async fn show(
 
 fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: Option<i64>| at.map(|at| visit.zone.when(instant(at), now).text);
-    match InstanceStatus::parse(&row.status) {
-        Some(InstanceStatus::Completed) => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
-        Some(InstanceStatus::Expired) => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
-        Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => {
+    match row.status {
+        InstanceStatus::Completed => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
+        InstanceStatus::Expired => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
+        InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened => {
             match (when(row.last_sent_at), when(row.next_send_at)) {
                 (None, Some(next)) => format!("The first message is sent {next}."),
                 (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),

@@ -79,7 +79,7 @@ fn a_reference_that_was_set_back_is_waited_for_at_half_speed_and_doubted_meanwhi
     assert_eq!(shown(&clock, 6_000), 6_000);
     assert_eq!(shown(&clock, 16_000), 11_000);
     assert_eq!(clock.doubt(ms(6_000), ms(30_000)), Some(Doubt::Ahead { by: Duration::from_secs(90) }));
-    // Looked at every five seconds, as it would be.
+    // Sampled every five seconds, as it would be.
     for at in (11_000..=186_000).step_by(5_000) {
         clock.sampled(sample(at, 2, -90_000));
     }

@@ -27,7 +27,7 @@ fn intent(target: &str, seconds: i64) -> StoredAttempt {
 /// One message to two targets, delivered; the call to `a` was repeated after an uncertain one.
 fn good() -> History {
     History {
-        told: Told { acknowledged: vec![asked("k")], unanswered: vec![asked("never stored")] },
+        replies: Replies { acknowledged: vec![asked("k")], unanswered: vec![asked("never stored")] },
         stored: vec![StoredMessage {
             key: "k".into(),
             status: "delivered".into(),
@@ -63,12 +63,12 @@ fn each_rule_catches_what_it_is_for() {
     broken(|history| history.received.retain(|call| call.target == "a"), "lost");
     broken(
         |history| {
-            history.told.unanswered.append(&mut history.told.acknowledged);
+            history.replies.unanswered.append(&mut history.replies.acknowledged);
             history.received.retain(|call| call.target == "a");
         },
         "half there",
     );
-    broken(|history| history.told.acknowledged.clear(), "unknown");
+    broken(|history| history.replies.acknowledged.clear(), "unknown");
     broken(|history| history.stored.push(history.stored[0].clone()), "stored twice");
     broken(|history| history.stored[0].uncertain = 0, "repeated without a mark");
     broken(|history| drop(history.stored[0].attempts.pop()), "called without an intent");

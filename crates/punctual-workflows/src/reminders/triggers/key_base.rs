@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn children_are_told_apart_by_filter_and_parent() {
+    fn children_are_distinguished_by_filter_and_parent() {
         let count = |parent: &str, status: Option<&str>| {
             let filter =
                 status.map(|status| json!({ "questionId": "state.status", "op": "==", "value": status }));

@@ -22,6 +22,9 @@ const NEAR: SignedDuration = SignedDuration::from_hours(24 + 26);
 
 pub struct Recurring;
 
+/// The kind of its settings, the part of their definitions and a part of their keys.
+const KIND: &str = "recurring";
+
 /// `"recurring": {"field": "/hiredOn", "every": "year", "offsetDays": 0, "sendTime": "09:00"}`.
 #[derive(Clone, Debug)]
 struct Anniversary {
@@ -40,7 +43,7 @@ enum Every {
 
 impl TriggerProvider for Recurring {
     fn kind(&self) -> &'static str {
-        "recurring"
+        KIND
     }
 
     fn trigger(&self) -> Trigger {
@@ -48,7 +51,7 @@ impl TriggerProvider for Recurring {
     }
 
     fn rule(&self, definition: &Value, _base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
-        let part = part(definition, "recurring")?;
+        let part = part(definition, KIND)?;
         let mut faults = Vec::new();
         let every = match part.get("every").and_then(Value::as_str) {
             None | Some("year") => Every::Year,
@@ -109,7 +112,7 @@ impl TriggerRule for Anniversary {
             Found::Unreadable => return Err(ReasonCode::DateUnreadable),
         };
         // An occurrence is wanted wherever it lies in the chain, whatever comes first when seen from its moment.
-        let KeyParts::ReminderRecurring { occurrence, .. } = key.parts() else {
+        let KeyParts::ReminderOccurrence { occurrence, .. } = key.parts() else {
             return Err(ReasonCode::NoLongerWanted);
         };
         let mut around = self.periods_to(first.local, occurrence);
@@ -190,11 +193,12 @@ impl Anniversary {
         let resolved = local_time::resolve(local_date, self.send_time, &case.zone.zone);
         let (setting, source) = (case.setting, &case.source.row);
         let keys = occurrence.keys(setting, |date| {
-            WorkKey::reminder_recurring(
+            WorkKey::reminder_occurrence(
                 &setting.id,
                 &source.source_type,
                 &source.source_id,
                 &setting.trigger_key,
+                KIND,
                 date,
             )
         });

@@ -143,7 +143,7 @@ impl<'v> Tally<'v> {
     pub(super) fn add(&mut self, row: &Walked) {
         self.add_instances(&InstanceCount {
             trigger_id: row.trigger_id.clone(),
-            status: row.status.clone(),
+            status: row.status,
             day: row.triggered_at.div_euclid(MICROS_A_DAY),
             count: 1,
             sent: i64::from(row.sends > 0 || row.answers.is_some()),
@@ -168,7 +168,7 @@ impl<'v> Tally<'v> {
     pub(super) fn add_instances(&mut self, row: &InstanceCount) {
         let results = &mut self.results;
         results.instances += row.count;
-        *results.by_status.entry(row.status.clone()).or_default() += row.count;
+        *results.by_status.entry(row.status.as_str().to_owned()).or_default() += row.count;
         results.sent += row.sent;
         let trigger = self.triggers.entry(row.trigger_id.clone()).or_default();
         trigger.instances += row.count;

@@ -1,4 +1,4 @@
-//! The moment has come: the guards in their order, who is told, over what, and in which words.
+//! The moment has come: the guards in their order, who is notified, over what, and in which words.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,19 +15,19 @@ on_both! {
     a_rule_that_is_not_there_is_skipped;
     a_deleted_rule_that_is_still_scheduled_is_skipped;
     a_paused_rule_that_is_still_scheduled_is_skipped;
-    an_occurrence_that_was_told_is_skipped;
+    an_occurrence_that_was_sent_is_skipped;
     a_subject_that_is_gone_is_skipped;
-    an_event_that_nobody_can_be_told_of_is_skipped;
+    an_event_without_recipients_is_skipped;
     an_old_date_that_is_still_scheduled_is_skipped;
-    two_people_behind_one_address_are_told_once;
-    everybody_is_told_in_their_own_zone_and_language;
+    two_people_behind_one_address_are_notified_once;
+    everybody_is_notified_in_their_own_zone_and_language;
     a_template_of_that_name_is_used;
     listeners_hear_of_the_arrival_on_its_topic;
     s3_68_an_arrival_is_published_whatever_the_delivery_decides;
     s3_18_a_rule_s_channel_key_is_the_channel_that_is_used;
     s3_18_a_rule_for_one_type_never_uses_another;
-    who_is_not_reached_is_told_over_their_next_channel;
-    only_those_who_were_not_reached_are_told_another_way;
+    who_is_not_reached_is_notified_over_their_next_channel;
+    only_those_who_were_not_reached_are_notified_another_way;
     without_another_channel_the_message_waits_for_a_person;
     a_person_may_send_it_again_on_purpose;
 }
@@ -103,7 +103,7 @@ async fn a_paused_rule_that_is_still_scheduled_is_skipped(bed: TestBed) {
     is_skipped(&bed.work(&key_of(&rule)).await, "rule-inactive");
 }
 
-async fn an_occurrence_that_was_told_is_skipped(bed: TestBed) {
+async fn an_occurrence_that_was_sent_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let rule = only_rule(&bed, &id).await;
     let mut tx = bed.begin().await;
@@ -129,7 +129,7 @@ async fn a_subject_that_is_gone_is_skipped(bed: TestBed) {
     delete(&bed, &id).await;
 }
 
-async fn an_event_that_nobody_can_be_told_of_is_skipped(bed: TestBed) {
+async fn an_event_without_recipients_is_skipped(bed: TestBed) {
     put_person(&bed, "ann", None, &["email"], json!({})).await;
     let mut new = event(&bed, Some(bed.after(30)), None);
     new.people = vec!["nobody-knows".into()];
@@ -150,7 +150,7 @@ async fn an_old_date_that_is_still_scheduled_is_skipped(bed: TestBed) {
     assert_eq!(bed.sent().len(), 1, "the reconciler has moved it");
 }
 
-async fn two_people_behind_one_address_are_told_once(bed: TestBed) {
+async fn two_people_behind_one_address_are_notified_once(bed: TestBed) {
     put_person(&bed, "ann", Some("Office@Example.org"), &["email"], json!({})).await;
     put_person(&bed, "ben", Some("office@example.ORG"), &["email"], json!({})).await;
     let mut new = event(&bed, Some(bed.after(30)), None);
@@ -160,7 +160,7 @@ async fn two_people_behind_one_address_are_told_once(bed: TestBed) {
     assert_eq!(bed.sent_to(), ["Office@Example.org"]);
 }
 
-async fn everybody_is_told_in_their_own_zone_and_language(bed: TestBed) {
+async fn everybody_is_notified_in_their_own_zone_and_language(bed: TestBed) {
     let in_zone = async |id: &str, zone: &str, locale: Option<&str>| {
         let row = PersonRow {
             id: id.into(),
@@ -188,14 +188,14 @@ async fn everybody_is_told_in_their_own_zone_and_language(bed: TestBed) {
     new.people = vec!["ben".into()];
     create(&bed, &new).await;
     bed.run_for(3_600).await;
-    let mut told: Vec<(String, String)> =
+    let mut reported: Vec<(String, String)> =
         bed.sent().iter().map(|sent| (sent.address.clone(), sent.body.clone())).collect();
-    told.sort();
+    reported.sort();
     let expected = [
         ("ann@example.org", "Beginn: Thu 14 May 2026, 08:00 (Europe/Berlin)"),
         ("ben@example.org", "Thu 14 May 2026, 18:00 (Pacific/Auckland)"),
     ];
-    assert_eq!(told, expected.map(|(who, what)| (who.to_owned(), what.to_owned())));
+    assert_eq!(reported, expected.map(|(who, what)| (who.to_owned(), what.to_owned())));
 }
 
 async fn a_template_of_that_name_is_used(bed: TestBed) {
@@ -209,8 +209,8 @@ async fn a_template_of_that_name_is_used(bed: TestBed) {
 }
 
 async fn listeners_hear_of_the_arrival_on_its_topic(bed: TestBed) {
-    let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
-    let kept = heard.clone();
+    let received: Arc<Mutex<Vec<Arrival>>> = Arc::default();
+    let kept = received.clone();
     let bed = bed.with(|builder| {
         builder.listener("operations.event.*", move |arrival: &Arrival| {
             kept.lock().unwrap().push(arrival.clone());
@@ -220,20 +220,20 @@ async fn listeners_hear_of_the_arrival_on_its_topic(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let rule = only_rule(&bed, &id).await;
     bed.run_for(60).await;
-    let heard = heard.lock().unwrap();
-    assert_eq!(heard.len(), 1);
+    let received = received.lock().unwrap();
+    assert_eq!(received.len(), 1);
     assert_eq!(
-        (heard[0].id.as_str(), heard[0].topic.as_str()),
+        (received[0].id.as_str(), received[0].topic.as_str()),
         (key_of(&rule).as_str(), "operations.event.start")
     );
-    let payload: Value = serde_json::from_str(&heard[0].payload).unwrap();
+    let payload: Value = serde_json::from_str(&received[0].payload).unwrap();
     assert_eq!(payload["notificationRuleId"], rule.id);
     assert_eq!(bed.sent().len(), 1);
 }
 
 async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBed) {
-    let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
-    let kept = heard.clone();
+    let received: Arc<Mutex<Vec<Arrival>>> = Arc::default();
+    let kept = received.clone();
     let bed = bed.with(|builder| {
         builder.listener("operations.event.*", move |arrival: &Arrival| {
             kept.lock().unwrap().push(arrival.clone());
@@ -245,9 +245,9 @@ async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBe
     let rule = only_rule(&bed, &id).await;
     bed.run_for(60).await;
     is_skipped(&bed.work(&key_of(&rule)).await, "no-recipients");
-    let arrived = || heard.lock().unwrap().drain(..).map(|arrival| arrival.id).collect::<Vec<String>>();
+    let arrived = || received.lock().unwrap().drain(..).map(|arrival| arrival.id).collect::<Vec<String>>();
     assert_eq!(arrived(), [key_of(&rule)], "nobody could be reached, and it arrived all the same");
-    // A rule that was paused or told before, and a message that its channel refuses: they arrived too.
+    // A rule that was paused or sent before, and a message that its channel refuses: they arrived too.
     person(&bed, "ann").await;
     for skipped in ["rule-inactive", "already-delivered"] {
         let id = create(&bed, &event(&bed, Some(bed.after(60)), None)).await;
@@ -270,7 +270,7 @@ async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBe
     assert!(bed.sent().is_empty());
     let bed = with_bad_sms(bed).await;
     put_person(&bed, "ann", None, &["sms"], json!({ "sms": "+491" })).await;
-    let rule = event_told_over(&bed, &["sms"]).await;
+    let rule = event_sent_over(&bed, &["sms"]).await;
     bed.run_for(60).await;
     assert_eq!(bed.notifications().await[0].status.as_str(), "parked");
     assert_eq!(arrived(), [key_of(&rule)], "once, although nothing was delivered");
@@ -279,7 +279,7 @@ async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBe
 async fn s3_18_a_rule_s_channel_key_is_the_channel_that_is_used(bed: TestBed) {
     bed.channel("email:ops", "memory").await;
     person(&bed, "ann").await;
-    event_told_over(&bed, &["email:ops"]).await;
+    event_sent_over(&bed, &["email:ops"]).await;
     bed.run_for(60).await;
     let used: Vec<String> = bed.notifications().await.iter().map(|row| row.channel.to_string()).collect();
     assert_eq!(used, ["email:ops"]);
@@ -290,7 +290,7 @@ async fn s3_18_a_rule_for_one_type_never_uses_another(bed: TestBed) {
     bed.channel("sms:default", "memory").await;
     // Ann has a number, and her choice is mail.
     put_person(&bed, "ann", Some("ann@example.org"), &["email"], json!({ "sms": "+491" })).await;
-    let rule = event_told_over(&bed, &["sms"]).await;
+    let rule = event_sent_over(&bed, &["sms"]).await;
     bed.run_for(60).await;
     assert!(bed.sent().is_empty());
     is_skipped(&bed.work(&key_of(&rule)).await, "no-recipients");
@@ -308,10 +308,10 @@ async fn with_bad_sms(bed: TestBed) -> TestBed {
     bed
 }
 
-async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
+async fn who_is_not_reached_is_notified_over_their_next_channel(bed: TestBed) {
     let bed = with_bad_sms(bed).await;
     put_person(&bed, "ann", Some("ann@example.org"), &["sms", "email"], json!({ "sms": "+491" })).await;
-    let rule = event_told_over(&bed, &["sms", "email"]).await;
+    let rule = event_sent_over(&bed, &["sms", "email"]).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
     let second = bed.work(&format!("{}~1", key_of(&rule))).await;
@@ -324,7 +324,7 @@ async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
     assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
 }
 
-async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
+async fn only_those_who_were_not_reached_are_notified_another_way(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("half", |message| match message.address.as_str() {
             "+491" => SendOutcome::Delivered { provider_id: "1".into() },
@@ -338,7 +338,7 @@ async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
     put_person(&bed, "ann", Some("ann@example.org"), &["sms", "email"], json!({ "sms": "+491" })).await;
     put_person(&bed, "ben", Some("ben@example.org"), &["sms", "email"], json!({ "sms": "+492" })).await;
     put_person(&bed, "cat", None, &["sms"], json!({ "sms": "+493" })).await;
-    event_told_over(&bed, &["sms", "email"]).await;
+    event_sent_over(&bed, &["sms", "email"]).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ben@example.org"]);
     // Cat has no other way: that is for a person.
@@ -348,7 +348,7 @@ async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
 async fn without_another_channel_the_message_waits_for_a_person(bed: TestBed) {
     let bed = with_bad_sms(bed).await;
     put_person(&bed, "ann", None, &["sms"], json!({ "sms": "+491" })).await;
-    let rule = event_told_over(&bed, &["sms"]).await;
+    let rule = event_sent_over(&bed, &["sms"]).await;
     bed.run_for(60).await;
     assert_eq!(bed.notifications().await[0].status.as_str(), "parked");
     assert_eq!(super::rule(&bed, &rule.id).await.last_sent_at, None);
@@ -364,7 +364,7 @@ async fn a_person_may_send_it_again_on_purpose(bed: TestBed) {
 }
 
 /// An event of Ann, Ben and Cat whose one rule has these channels.
-async fn event_told_over(bed: &TestBed, channels: &[&str]) -> RuleRow {
+async fn event_sent_over(bed: &TestBed, channels: &[&str]) -> RuleRow {
     let rules = json!([{ "rule": { "type": "at_subject_date", "anchor": "start" }, "channels": channels }]);
     let own = OrganisationRow { rules: Some(rules.to_string()), ..organisation("choir") };
     put_organisation(bed, &own).await;

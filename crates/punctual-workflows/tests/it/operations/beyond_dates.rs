@@ -91,7 +91,7 @@ async fn new_events_get_the_rules_of_their_organisation(bed: TestBed) {
     let end = bed.after(9_000).as_microsecond();
     change(&bed, &id, |row| row.end_at = Some(end)).await;
     let own = rules_of(&bed, &id).await;
-    let end = own.iter().find(|rule| rule.kind == "end").unwrap();
+    let end = own.iter().find(|rule| rule.kind.as_str() == "end").unwrap();
     assert_eq!((own.len(), end.channels.as_str()), (2, r#"["sms","email"]"#));
     bed.run_for(9_000).await;
     assert_eq!(sent_at(&bed), ["2026-05-14T06:00:00Z", "2026-05-14T07:30:00Z"]);

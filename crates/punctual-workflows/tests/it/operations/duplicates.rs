@@ -16,7 +16,7 @@ on_both! {
     r11_a_lost_answer_is_repeated_with_the_same_id_and_marked_uncertain;
 }
 
-/// A mail channel that keeps who it was asked to send to, and answers as told.
+/// A mail channel that keeps who it was asked to send to, and answers as the test says.
 async fn mail(
     bed: TestBed,
     answer: impl Fn(usize, &str) -> SendOutcome + Send + Sync + 'static,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 on_both! {
-    an_event_tells_its_people_when_it_starts_and_when_it_ends;
+    an_event_notifies_its_people_when_it_starts_and_when_it_ends;
     a_task_goes_by_its_own_dates;
     a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date;
     what_is_scheduled_carries_ids_and_nothing_else;
@@ -18,15 +18,15 @@ on_both! {
     a_date_taken_away_takes_its_rule_along;
     a_deleted_event_stops_its_messages;
     a_deleted_event_withdraws_what_is_queued;
-    a_title_changed_after_scheduling_is_told_in_its_new_form;
+    a_title_changed_after_scheduling_is_sent_in_its_new_form;
     whole_days_count_at_noon_utc_or_at_the_organisations_hour;
     an_organisation_that_moves_takes_its_whole_days_along;
-    a_moved_event_tells_again_although_it_has_told_before;
-    a_date_just_past_is_told_at_once_and_one_long_past_is_not;
+    a_moved_event_notifies_again_although_it_has_before;
+    a_date_just_past_is_sent_at_once_and_one_long_past_is_not;
     creating_the_same_again_changes_nothing;
 }
 
-async fn an_event_tells_its_people_when_it_starts_and_when_it_ends(bed: TestBed) {
+async fn an_event_notifies_its_people_when_it_starts_and_when_it_ends(bed: TestBed) {
     person(&bed, "ann").await;
     person(&bed, "ben").await;
     let mut new = event(&bed, Some(bed.after(60)), Some(bed.after(120)));
@@ -77,7 +77,7 @@ async fn a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date(bed:
     let id = create(&bed, &new).await;
     assert!(rules_of(&bed, &id).await.is_empty());
     start_at(&bed, &id, Some(bed.after(60))).await;
-    assert_eq!(only_rule(&bed, &id).await.kind, "start");
+    assert_eq!(only_rule(&bed, &id).await.kind.as_str(), "start");
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
 }
@@ -162,7 +162,7 @@ async fn a_deleted_event_withdraws_what_is_queued(bed: TestBed) {
     assert_eq!(bed.notifications().await[0].status.as_str(), "withdrawn");
 }
 
-async fn a_title_changed_after_scheduling_is_told_in_its_new_form(bed: TestBed) {
+async fn a_title_changed_after_scheduling_is_sent_in_its_new_form(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     person(&bed, "ben").await;
     change(&bed, &id, |row| {
@@ -219,7 +219,7 @@ async fn an_organisation_that_moves_takes_its_whole_days_along(bed: TestBed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_moved_event_tells_again_although_it_has_told_before(bed: TestBed) {
+async fn a_moved_event_notifies_again_although_it_has_before(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent().len(), 1);
@@ -228,13 +228,13 @@ async fn a_moved_event_tells_again_although_it_has_told_before(bed: TestBed) {
     start_at(&bed, &id, Some(bed.after(60))).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent().len(), 2);
-    // Back to the date that was told: that occurrence is over.
+    // Back to the date that was sent: that occurrence is over.
     start_at(&bed, &id, first.run_at.map(|at| Timestamp::from_microsecond(at).unwrap())).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_date_just_past_is_told_at_once_and_one_long_past_is_not(bed: TestBed) {
+async fn a_date_just_past_is_sent_at_once_and_one_long_past_is_not(bed: TestBed) {
     let id = starting_in(&bed, -15 * 60).await;
     bed.tick().await;
     assert_eq!(bed.sent().len(), 1);

@@ -100,12 +100,12 @@ async fn a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient(be
     }
     let sent = json!({ "recipientCount": 2, "notificationRuleId": rule.id, "subjectType": "event", "subjectId": id, "kind": "start" });
     assert_eq!(logged.events("notifications.operations.sent"), [("INFO".to_owned(), sent)]);
-    let told = |who: &str| {
+    let reported = |who: &str| {
         let fields =
             json!({ "templateKey": "operations.event.start", "recipient": format!("{who}@example.org") });
         ("INFO".to_owned(), fields)
     };
-    assert_eq!(logged.events("notifications.sender.sent"), [told("ann"), told("ben")]);
+    assert_eq!(logged.events("notifications.sender.sent"), [reported("ann"), reported("ben")]);
     assert!(logged.events("notifications.operations.failed").is_empty());
 }
 
@@ -126,8 +126,8 @@ async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed
     }
     let failed = json!({ "errorName": "mailbox-unavailable", "errorMessage": "550 no such mailbox", "notificationRuleId": rule.id });
     assert_eq!(logged.events("notifications.operations.failed"), [("ERROR".to_owned(), failed)]);
-    let not_told = json!({ "templateKey": "operations.event.start", "recipient": "ann@example.org", "provider": "email:default" });
-    assert_eq!(logged.events("notifications.sender.failed"), [("ERROR".to_owned(), not_told)]);
+    let failed = json!({ "templateKey": "operations.event.start", "recipient": "ann@example.org", "provider": "email:default" });
+    assert_eq!(logged.events("notifications.sender.failed"), [("ERROR".to_owned(), failed)]);
     assert!(logged.events("notifications.operations.sent").is_empty());
 }
 
@@ -177,7 +177,7 @@ async fn s3_69_every_attempt_is_logged_when_it_is_made_and_once(bed: TestBed) {
         let _guard = log.start();
         bed.run_for(60).await;
     }
-    // The second is to Ben alone, and the last: the message is parked, and Ann is not told of again.
+    // The second is to Ben alone, and the last: the message is parked, and Ann is not notified again.
     assert_eq!(counts(&log), [2, 1, 1, 2]);
     let second = failed("rejected-by-relay", "554 refused");
     assert_eq!(log.events("notifications.operations.failed"), [first, second]);
@@ -204,9 +204,9 @@ async fn what_could_not_be_scheduled_is_logged_and_not_raised(bed: TestBed) {
         create(&bed, &event(&bed, Some(bed.after(60)), None)).await
     };
     bed.faults.heal();
-    let told = logged.events("saved, but scheduling failed in part; it is retried");
-    assert_eq!(told.len(), 1);
-    let errors = told[0].1["scheduler_errors"].as_str().unwrap();
+    let reported = logged.events("saved, but scheduling failed in part; it is retried");
+    assert_eq!(reported.len(), 1);
+    let errors = reported[0].1["scheduler_errors"].as_str().unwrap();
     assert!(
         errors.contains(&only_rule(&bed, &id).await.id) && errors.contains("work.insert_absent"),
         "{errors}"

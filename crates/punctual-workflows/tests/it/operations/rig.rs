@@ -1,7 +1,7 @@
 //! Random edits of many events against a model of what people expect: the messages sent are the model's, to the second.
 //!
 //! The model knows nothing of work rows, schedules or states: a rule is armed when its moment is set, fires when the
-//! moment has come, and tells each moment once.
+//! moment has come, and sends each moment once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,8 @@ use jiff::SignedDuration;
 use punctual_engine::Actor;
 use punctual_testkit::{Database, Seeded, TestBed, TestBedBuilder, run, scale};
 use punctual_workflows::operations::{
-    RuleSpec,
+    Anchor, RuleSpec,
     commands::{DefaultRule, RuleChange},
-    rule::Anchor,
 };
 
 use super::*;
@@ -40,9 +39,9 @@ fn try_all(database: Database) {
     println!("{} sequences of {STEPS} edits on {database:?}", beds * TOGETHER);
 }
 
-struct Chance(Seeded);
+struct Draws(Seeded);
 
-impl Chance {
+impl Draws {
     fn below(&mut self, bound: u64) -> u64 {
         let mut bytes = [0; 8];
         self.0.bytes(&mut bytes);
@@ -59,12 +58,20 @@ struct Expected {
     moment: Option<i64>,
     set_at: i64,
     armed: bool,
-    told: BTreeSet<i64>,
+    reported: BTreeSet<i64>,
 }
 
 impl Expected {
     fn new(anchor: Anchor, offset: i64) -> Self {
-        Self { anchor, offset, active: true, moment: None, set_at: 0, armed: false, told: BTreeSet::new() }
+        Self {
+            anchor,
+            offset,
+            active: true,
+            moment: None,
+            set_at: 0,
+            armed: false,
+            reported: BTreeSet::new(),
+        }
     }
 
     /// The moment is set; one that stays as it is changes nothing.
@@ -76,12 +83,12 @@ impl Expected {
         }
     }
 
-    /// The moments that are told up to now, with the time at which each is.
+    /// The moments that are sent up to now, with the time at which each is.
     fn fire(&mut self, now: i64) -> Option<i64> {
         let moment = self.moment.filter(|moment| self.armed && *moment <= now)?;
         self.armed = false;
-        let is_told = self.set_at - moment <= GRACE && self.told.insert(moment);
-        is_told.then(|| moment.max(self.set_at))
+        let is_sent = self.set_at - moment <= GRACE && self.reported.insert(moment);
+        is_sent.then(|| moment.max(self.set_at))
     }
 }
 
@@ -93,7 +100,7 @@ struct Model {
     start: Option<i64>,
     end: Option<i64>,
     rules: BTreeMap<String, Expected>,
-    told: Vec<i64>,
+    reported: Vec<i64>,
 }
 
 impl Model {
@@ -114,14 +121,14 @@ impl Model {
 
     fn advance(&mut self, now: i64) {
         let fired: Vec<i64> = self.rules.values_mut().filter_map(|rule| rule.fire(now)).collect();
-        self.told.extend(fired);
+        self.reported.extend(fired);
     }
 }
 
 struct World {
     bed: TestBed,
     begin: Timestamp,
-    chance: Chance,
+    random: Draws,
 }
 
 impl World {
@@ -136,7 +143,7 @@ impl World {
     /// A date a little before or after now, from few, so that dates come back; or none.
     fn date(&mut self) -> Option<i64> {
         let around = [-1_800, -901, -900, -300, 0, 60, 300, 600, 900, 1_800];
-        match self.chance.below(12) {
+        match self.random.below(12) {
             n if n < 10 => Some(self.now() / 300 * 300 + around[n as usize]),
             _ => None,
         }
@@ -144,7 +151,7 @@ impl World {
 
     async fn edit(&mut self, model: &mut Model) {
         let now = self.now();
-        match self.chance.below(10) {
+        match self.random.below(10) {
             0..=4 => self.set_dates(model, now).await,
             5 => {
                 delete(&self.bed, &model.id).await;
@@ -163,17 +170,18 @@ impl World {
         let mut new = event(&self.bed, start.map(|at| self.at(at)), end.map(|at| self.at(at)));
         new.creator = format!("person-{number}");
         let id = create(&self.bed, &new).await;
-        *model = Model { id, is_there: true, told: std::mem::take(&mut model.told), ..Model::default() };
+        *model =
+            Model { id, is_there: true, reported: std::mem::take(&mut model.reported), ..Model::default() };
         self.take_dates(model, start, end).await;
     }
 
     /// New dates; the end is not before the start.
     fn dates(&mut self, start: Option<i64>, end: Option<i64>) -> (Option<i64>, Option<i64>) {
         let (mut start, mut end) = (start, end);
-        if self.chance.below(3) > 0 {
+        if self.random.below(3) > 0 {
             start = self.date();
         }
-        if self.chance.below(3) > 0 {
+        if self.random.below(3) > 0 {
             end = self.date();
         }
         match (start, end) {
@@ -198,8 +206,7 @@ impl World {
                 model.rules.retain(|_, rule| rule.anchor != anchor);
             } else if before.is_none() && model.rules.values().all(|rule| rule.anchor != anchor) {
                 let own = rules_of(&self.bed, &model.id).await;
-                let made =
-                    own.into_iter().find(|rule| rule.kind == anchor.as_str()).expect("a rule at the date");
+                let made = own.into_iter().find(|rule| rule.kind == anchor).expect("a rule at the date");
                 model.rules.insert(made.id, Expected::new(anchor, 0));
             }
         }
@@ -208,11 +215,11 @@ impl World {
     }
 
     async fn add_rule(&mut self, model: &mut Model, now: i64) {
-        let (anchor, date) = match self.chance.below(2) {
+        let (anchor, date) = match self.random.below(2) {
             0 => (Anchor::Start, model.start),
             _ => (Anchor::End, model.end),
         };
-        let (offset, text) = [(-600, "-10m"), (-60, "-1m"), (300, "+5m")][self.chance.below(3) as usize];
+        let (offset, text) = [(-600, "-10m"), (-60, "-1m"), (300, "+5m")][self.random.below(3) as usize];
         if date.is_none() {
             return;
         }
@@ -236,7 +243,7 @@ impl World {
         if count == 0 {
             return;
         }
-        let which = self.chance.below(count) as usize;
+        let which = self.random.below(count) as usize;
         let (id, active) = match model.rules.iter_mut().nth(which) {
             Some((id, rule)) => {
                 rule.active = !rule.active;
@@ -257,7 +264,7 @@ impl World {
 }
 
 async fn trial(bed: TestBed, seed: u64) {
-    let mut world = World { begin: bed.now(), chance: Chance(Seeded::new(seed)), bed: bed.clone() };
+    let mut world = World { begin: bed.now(), random: Draws(Seeded::new(seed)), bed: bed.clone() };
     let mut models: Vec<Model> = (0..TOGETHER).map(|_| Model::default()).collect();
     for number in 0..TOGETHER {
         person(&bed, &format!("person-{number}")).await;
@@ -270,7 +277,7 @@ async fn trial(bed: TestBed, seed: u64) {
                 world.create(model, number).await;
             }
         }
-        let by = [0, 60, 300, 300, 900][world.chance.below(5) as usize];
+        let by = [0, 60, 300, 300, 900][world.random.below(5) as usize];
         bed.run_for(by).await;
         let now = world.now();
         models.iter_mut().for_each(|model| model.advance(now));
@@ -287,8 +294,8 @@ async fn trial(bed: TestBed, seed: u64) {
     for (number, mut model) in models.into_iter().enumerate() {
         let mut found = sent.remove(&format!("person-{number}@example.org")).unwrap_or_default();
         found.sort_unstable();
-        model.told.sort_unstable();
-        assert_eq!(found, model.told, "seed {seed}, event {number} ({})", model.id);
+        model.reported.sort_unstable();
+        assert_eq!(found, model.reported, "seed {seed}, event {number} ({})", model.id);
     }
     assert!(sent.is_empty());
 }

@@ -33,7 +33,7 @@ fn notification(subject: &str) -> NotificationRequest {
 }
 
 #[tokio::test]
-async fn our_rust_client_tells_its_story() {
+async fn our_rust_client_works_through_its_story() {
     let place = Place::sqlite();
     let server = sandbox(&place);
     let client = Client::new(&server.address, KEY);

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use punctual_testkit::{
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -23,7 +23,7 @@ const SETTINGS: [(&str, i64); 5] = [
 ];
 const SUSPENDED: &str = "suspended";
 
-/// SQLite goes by the machine's own clock, so what it is told to send later may leave early by the right one.
+/// SQLite goes by the machine's own clock, so what it is asked to send later may leave early by the right one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_clock_r21_a_clock_that_is_set_loses_nothing_on_sqlite() {
     let mut rig = Rig::new("clock", "sqlite", 3, 200);
@@ -36,7 +36,7 @@ async fn rig_clock_r21_a_clock_that_is_set_loses_nothing_on_sqlite() {
         leaps(&mut scene, &nodes, &[&clock], round).await;
         let outcome = scene.judge_with(|history| {
             history.call_within = None;
-            history.told.acknowledged.iter_mut().for_each(|asked| asked.not_before = None);
+            history.replies.acknowledged.iter_mut().for_each(|asked| asked.not_before = None);
         });
         rig.judged(round, &outcome.await);
     }
@@ -71,23 +71,23 @@ fn start(place: &Place, number: usize) -> Server {
 
 /// Sets the clocks of nodes one after the other.
 async fn leaps(scene: &mut Scene, nodes: &[Server], clocks: &[&Path], round: Round) {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     while scene.faults() < 10.min(round.left) {
-        let node = usize::try_from(chance.below(nodes.len() as u64)).unwrap();
-        let number = usize::try_from(chance.below(SETTINGS.len() as u64 + 1)).unwrap();
+        let node = usize::try_from(random.below(nodes.len() as u64)).unwrap();
+        let number = usize::try_from(random.below(SETTINGS.len() as u64 + 1)).unwrap();
         if let Some((kind, seconds)) = SETTINGS.get(number) {
             std::fs::write(clocks[node], seconds.to_string()).unwrap();
             scene.injected(kind);
         } else {
             let pids: Vec<u32> = nodes.iter().map(|node| node.child.id()).collect();
             signal("STOP", &pids);
-            pause(1_000 + chance.below(3_000)).await;
+            pause(1_000 + random.below(3_000)).await;
             signal("CONT", &pids);
             scene.injected(SUSPENDED);
         }
         let ended = now();
         // The machine's own clock is read each second.
-        pause(1_100 + chance.below(500)).await;
+        pause(1_100 + random.below(500)).await;
         scene.recovered(ended).await;
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -39,7 +39,7 @@ async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
 }
 
 async fn outages(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let volume = (!needs_root()).then(|| Volume::limited(512));
     let mut cluster = match &volume {
         Some(volume) => Cluster::start_in(&volume.path(), "").await,
@@ -49,13 +49,13 @@ async fn outages(round: Round) -> Outcome {
     let place = Place::sqlite();
     let server = place.try_start_on(&cluster.url(), &[]).unwrap();
     let mut scene = Scene::open(&server, Stored::at(cluster.url()), Duration::from_millis(20)).await;
-    let first = usize::try_from(chance.below(kinds.len() as u64)).unwrap();
+    let first = usize::try_from(random.below(kinds.len() as u64)).unwrap();
     for kind in kinds.iter().cycle().skip(first).take(kinds.len()) {
         if scene.faults() >= round.left {
             break;
         }
-        pause(200 + chance.below(300)).await;
-        disturb(&mut cluster, volume.as_ref(), kind, chance.below(600)).await;
+        pause(200 + random.below(300)).await;
+        disturb(&mut cluster, volume.as_ref(), kind, random.below(600)).await;
         scene.injected(kind);
         scene.recovered(now()).await;
     }

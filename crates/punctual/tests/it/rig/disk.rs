@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::{Stored, is_whole},
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -59,7 +59,7 @@ async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_sqlite() {
 }
 
 async fn on_sqlite(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let trouble = Trouble::with_room_for(48);
     let mut place = Place::sqlite();
     place.data = Some(trouble.volume.path());
@@ -67,8 +67,8 @@ async fn on_sqlite(round: Round) -> Outcome {
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
-        pause(200 + chance.below(300)).await;
-        let comes = trouble.come(scene.faults(), 300 + chance.below(700));
+        pause(200 + random.below(300)).await;
+        let comes = trouble.come(scene.faults(), 300 + random.below(700));
         // Reads and health go on meanwhile.
         let (what, (health, _)) = tokio::join!(comes, async {
             pause(250).await;
@@ -95,7 +95,7 @@ async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_postgres() {
     }
     let mut rig = Rig::new("disk", "postgres", 2, 200);
     while let Some(round) = rig.next_round() {
-        let mut chance = Chance::new(round.seed);
+        let mut random = Random::new(round.seed);
         let trouble = Trouble::with_room_for(512);
         let mut cluster = Cluster::start_in(&trouble.volume.path(), "").await;
         cluster.environment = trouble.disk.environment(&trouble.volume.path());
@@ -106,8 +106,8 @@ async fn rig_disk_r23_a_full_disk_refuses_and_recovers_on_postgres() {
         let stored = Stored::at(cluster.url());
         let mut scene = Scene::open(&server, stored, Duration::from_millis(20)).await;
         while scene.faults() < (IN_A_ROUND / 2).min(round.left) {
-            pause(200 + chance.below(300)).await;
-            let what = trouble.come(scene.faults(), 300 + chance.below(2_000)).await;
+            pause(200 + random.below(300)).await;
+            let what = trouble.come(scene.faults(), 300 + random.below(2_000)).await;
             scene.injected(what);
             // The server ends itself when it cannot write its log, and cannot start while there is no room.
             cluster.resume().await;
@@ -126,7 +126,7 @@ async fn rig_disk_r15_r23_a_full_disk_at_a_site_refuses_and_recovers() {
     }
     let mut rig = Rig::new("disk", "site", 2, 200);
     while let Some(round) = rig.next_round() {
-        let mut chance = Chance::new(round.seed);
+        let mut random = Random::new(round.seed);
         let trouble = Trouble::with_room_for(24);
         let (folder, environment) = (trouble.volume.path(), trouble.disk.environment(&trouble.volume.path()));
         let place = Place::sqlite();
@@ -139,8 +139,8 @@ async fn rig_disk_r15_r23_a_full_disk_at_a_site_refuses_and_recovers() {
         let load = Load::at_site(agent.address.clone());
         let mut scene = Scene::under(load, receiver, Stored::at(place.database_url()));
         while scene.faults() < IN_A_ROUND.min(round.left) {
-            pause(200 + chance.below(300)).await;
-            let what = trouble.come(scene.faults(), 300 + chance.below(500)).await;
+            pause(200 + random.below(300)).await;
+            let what = trouble.come(scene.faults(), 300 + random.below(500)).await;
             scene.injected(&format!("{what} at a site"));
             if agent.child.try_wait().unwrap().is_some() {
                 agent = start();
@@ -170,8 +170,8 @@ async fn rig_disk_control_a_refusal_taken_for_a_success_is_found() {
     volume.empty();
     scene.recovered(now()).await;
     let outcome = scene.judge_with(|history| {
-        assert!(!history.told.unanswered.is_empty(), "nothing was refused on a full disk");
-        history.told.acknowledged.append(&mut history.told.unanswered);
+        assert!(!history.replies.unanswered.is_empty(), "nothing was refused on a full disk");
+        history.replies.acknowledged.append(&mut history.replies.unanswered);
     });
     let verdict = outcome.await.judgement;
     assert!(!verdict.lost.is_empty(), "what was refused is stored all the same: {verdict:?}");

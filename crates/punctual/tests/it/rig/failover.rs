@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -31,7 +31,7 @@ async fn rig_failover_control_a_standby_that_lags_is_found() {
 }
 
 async fn fail_over(round: Round, is_synchronous: bool) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut primary = Cluster::start("").await;
     let standby = primary.standby("two").await;
     if is_synchronous {
@@ -54,14 +54,14 @@ async fn fail_over(round: Round, is_synchronous: bool) -> Outcome {
         standby.say("SELECT pg_reload_conf()");
         pause(300).await;
     }
-    pause(300 + chance.below(700)).await;
+    pause(300 + random.below(700)).await;
     primary.stop(Stop::Kill);
     scene.injected(if is_synchronous {
         "failover to a synchronous standby"
     } else {
         "failover to a lagging standby"
     });
-    pause(chance.below(300)).await;
+    pause(random.below(300)).await;
     let ended = now();
     standby.promote();
     scene.moved(Stored::at(standby.url()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::scene::{Scene, now, pause};
@@ -35,19 +35,19 @@ async fn rig_kill_r04_r11_nothing_acknowledged_is_lost_on_postgres() {
 }
 
 async fn storm(place: Place, points: &[String], round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
         // Every other time at a named point; one that is not passed in time is a kill at a random moment.
-        let kind = if chance.below(2) == 0 {
-            pause(50 + chance.below(350)).await;
+        let kind = if random.below(2) == 0 {
+            pause(50 + random.below(350)).await;
             server.kill();
             "SIGKILL"
         } else {
             server.kill();
-            let side = if chance.below(2) == 0 { "before" } else { "after" };
-            let point = format!("{side}:{}:{}", chance.pick(points), chance.below(30));
+            let side = if random.below(2) == 0 { "before" } else { "after" };
+            let point = format!("{side}:{}:{}", random.pick(points), random.below(30));
             ended_at(&place, &scene, &point).await
         };
         scene.injected(kind);

@@ -1,4 +1,4 @@
-//! The clients of a trial: they ask for messages without end, each with a key of its own, and note what they were told.
+//! The clients of a trial: they ask for messages without end, each with a key of its own, and note what they were answered.
 
 use std::{
     sync::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use punctual_testkit::history::judge::{Asked, Told};
+use punctual_testkit::history::judge::{Asked, Replies};
 use serde_json::{Value, json};
 
 use super::scene::pause;
@@ -30,7 +30,7 @@ pub struct Load {
 struct Shared {
     /// Where servers listen now.
     addresses: Mutex<Vec<String>>,
-    told: Mutex<Told>,
+    replies: Mutex<Replies>,
     next: AtomicU64,
     acknowledged: AtomicU64,
     stop: AtomicBool,
@@ -66,7 +66,7 @@ impl Load {
     fn of(addresses: Vec<String>, many: usize, is_site: bool, repeats: bool) -> Self {
         let shared = Arc::new(Shared {
             addresses: Mutex::new(addresses),
-            told: Mutex::default(),
+            replies: Mutex::default(),
             next: AtomicU64::new(0),
             acknowledged: AtomicU64::new(0),
             stop: AtomicBool::new(false),
@@ -103,16 +103,16 @@ impl Load {
         let request = client().post(format!("{address}/api/v1/messages")).bearer_auth(KEY).json(&body);
         assert!(request.send().await.unwrap().status().is_success());
         let asked = Asked { key, targets, not_before: at.parse().ok() };
-        self.shared.told.lock().unwrap().acknowledged.push(asked);
+        self.shared.replies.lock().unwrap().acknowledged.push(asked);
     }
 
-    /// Ends the clients; returns what they were told.
-    pub async fn stop(self) -> Told {
+    /// Ends the clients; returns what they were answered.
+    pub async fn stop(self) -> Replies {
         self.shared.stop.store(true, Ordering::Relaxed);
         for client in self.clients {
             client.await.unwrap();
         }
-        std::mem::take(&mut *self.shared.told.lock().unwrap())
+        std::mem::take(&mut *self.shared.replies.lock().unwrap())
     }
 }
 
@@ -145,7 +145,7 @@ async fn ask(shared: Arc<Shared>, number: usize) {
         let asked = Asked { key, targets, not_before };
         match answer {
             Ok(status) if status.is_success() => {
-                shared.told.lock().unwrap().acknowledged.push(asked);
+                shared.replies.lock().unwrap().acknowledged.push(asked);
                 shared.acknowledged.fetch_add(1, Ordering::Relaxed);
                 pause(PACE_MS).await;
             }
@@ -153,7 +153,7 @@ async fn ask(shared: Arc<Shared>, number: usize) {
             Ok(status) if status.is_client_error() => panic!("{path} was refused: {status}"),
             _ => {
                 shared.given_up.fetch_add(u64::from(shared.repeats), Ordering::Relaxed);
-                shared.told.lock().unwrap().unanswered.push(asked);
+                shared.replies.lock().unwrap().unanswered.push(asked);
                 pause(PACE_MS * 2).await;
             }
         }

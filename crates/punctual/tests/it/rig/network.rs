@@ -69,7 +69,7 @@ impl Network {
         format!("{}.{}", self.prefix, 4 * link as u8 + 2)
     }
 
-    /// Cuts a link, or mends it: nothing arrives, and nobody is told.
+    /// Cuts a link, or mends it: nothing arrives, and nobody is notified.
     pub fn cut(&self, link: Link, is_cut: bool) {
         self.run(&["link", "set", &self.outer(link), if is_cut { "down" } else { "up" }]);
     }

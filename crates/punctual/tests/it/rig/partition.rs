@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_testkit::{
     Proxy,
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -44,7 +44,7 @@ async fn rig_partition_r09_r11_a_node_that_is_cut_off_loses_nothing() {
 }
 
 async fn of_a_node(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let network = Network::start();
     let cluster = Cluster::start("").await;
     let proxy =
@@ -64,13 +64,13 @@ async fn of_a_node(round: Round) -> Outcome {
     let beside = beside.try_start_on(&cluster.url(), &["--node", "beside"]).unwrap();
     let load = Load::start(vec![cut_off.address.clone(), beside.address.clone()], 4);
     let mut scene = Scene::under(load, receiver, Stored::at(cluster.url()));
-    let first = usize::try_from(chance.below(KINDS.len() as u64)).unwrap();
+    let first = usize::try_from(random.below(KINDS.len() as u64)).unwrap();
     for kind in KINDS.iter().cycle().skip(first).take(KINDS.len()) {
         if scene.faults() >= round.left {
             break;
         }
-        pause(300 + chance.below(400)).await;
-        let time = 500 + chance.below(4_500);
+        pause(300 + random.below(400)).await;
+        let time = 500 + random.below(4_500);
         if *kind == KINDS[2] {
             proxy.silence_established();
         } else {
@@ -127,7 +127,7 @@ async fn rig_partition_r14_r15_a_site_that_is_cut_off_loses_nothing() {
     }
     let mut rig = Rig::new("partition", "site", AT_SITES.len(), 500);
     while let Some(round) = rig.next_round() {
-        let mut chance = Chance::new(round.seed);
+        let mut random = Random::new(round.seed);
         let network = Network::start();
         let receiver = Receiver::at(&network.outside(Link::Provider), Duration::from_millis(20)).await;
         let place = inside(&network);
@@ -142,8 +142,8 @@ async fn rig_partition_r14_r15_a_site_that_is_cut_off_loses_nothing() {
             if scene.faults() >= round.left {
                 break;
             }
-            pause(200 + chance.below(300)).await;
-            disturb(&network, kind, 500 + chance.below(3_000)).await;
+            pause(200 + random.below(300)).await;
+            disturb(&network, kind, 500 + random.below(3_000)).await;
             scene.injected(kind);
             scene.recovered(now()).await;
         }

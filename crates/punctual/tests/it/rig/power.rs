@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::{Stored, count_rows, is_whole, write_rows},
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -37,14 +37,14 @@ async fn rig_power_r05_what_was_acknowledged_is_on_the_disk_on_sqlite() {
 }
 
 async fn on_sqlite(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut volume = Volume::image(128);
     let mut place = Place::sqlite();
     place.data = Some(volume.path());
     let mut server = place.start(&[]);
     let mut scene = Scene::open(&server, Stored::at(place.database_url()), Duration::from_millis(20)).await;
     while scene.faults() < IN_A_ROUND.min(round.left) {
-        pause(200 + chance.below(600)).await;
+        pause(200 + random.below(600)).await;
         server.kill();
         volume.cut();
         scene.injected("power cut");
@@ -73,7 +73,7 @@ async fn rig_power_r05_what_was_acknowledged_is_on_the_disk_on_postgres() {
 }
 
 async fn on_postgres(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut volume = Volume::image(768);
     let mut cluster = Cluster::start_in(&volume.path(), "").await;
     // What initdb did not sync is not part of the trial.
@@ -82,7 +82,7 @@ async fn on_postgres(round: Round) -> Outcome {
     let mut server = place.start_on(&cluster.url());
     let mut scene = Scene::open(&server, Stored::at(cluster.url()), Duration::from_millis(20)).await;
     while scene.faults() < (IN_A_ROUND / 4).min(round.left) {
-        pause(200 + chance.below(600)).await;
+        pause(200 + random.below(600)).await;
         server.kill();
         cluster.stop(Stop::Kill);
         volume.cut();
@@ -107,7 +107,7 @@ async fn rig_power_r05_r15_what_a_site_acknowledged_is_on_its_disk() {
     }
     let mut rig = Rig::new("power", "site", 3, 1_000);
     while let Some(round) = rig.next_round() {
-        let mut chance = Chance::new(round.seed);
+        let mut random = Random::new(round.seed);
         let mut volume = Volume::image(64);
         let place = Place::sqlite();
         let server = place.start(&[]);
@@ -118,7 +118,7 @@ async fn rig_power_r05_r15_what_a_site_acknowledged_is_on_its_disk() {
         let load = Load::at_site(agent.address.clone());
         let mut scene = Scene::under(load, receiver, Stored::at(place.database_url()));
         while scene.faults() < IN_A_ROUND.min(round.left) {
-            pause(100 + chance.below(400)).await;
+            pause(100 + random.below(400)).await;
             agent.kill();
             volume.cut();
             scene.injected("power cut at a site");
@@ -166,7 +166,7 @@ async fn rig_power_control_a_server_that_does_not_sync_is_found() {
     assert!(lost > asked.len() / 2, "nothing was synced and {lost} of {} are lost", asked.len());
 }
 
-/// The same for SQLite with `synchronous = NORMAL`, by a writer of the trial's own: Punctual cannot be told to use it.
+/// The same for SQLite with `synchronous = NORMAL`, by a writer of the trial's own: Punctual cannot be configured to use it.
 #[test]
 fn rig_power_control_a_sqlite_that_syncs_seldom_is_found() {
     if needs_root() {

@@ -109,7 +109,7 @@ impl Scene {
     /// The same, with a look at the history before it is judged.
     #[expect(clippy::disallowed_methods, reason = "real processes on real time")]
     pub async fn judge_with(self, change: impl FnOnce(&mut History)) -> Outcome {
-        let told = self.load.stop().await;
+        let replies = self.load.stop().await;
         let stopped = Instant::now();
         let deadline = stopped + PATIENCE;
         while self.stored.live().await != Ok(0) && Instant::now() < deadline {
@@ -121,7 +121,7 @@ impl Scene {
             .map(|(what, status, reason)| format!("{what}, {status} {}", reason.unwrap_or_default()));
         let settled_in = stopped.elapsed();
         let mut history = History {
-            told,
+            replies,
             stored: self.stored.messages().await.unwrap(),
             received: self.receiver.calls(),
             injected: self.injected.clone(),
@@ -138,7 +138,7 @@ impl Scene {
     }
 }
 
-/// The channel of the trials, which tries again each second. A lease outlives a call, so calls are short.
+/// The channel of the trials, which retries each second. A lease outlives a call, so calls are short.
 pub async fn configure(server: &Server, url: &str) {
     let settings =
         json!({ "url": url, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "timeoutSeconds": 2 });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_testkit::{
     history::stored::Stored,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -38,16 +38,16 @@ async fn rig_stall_r07_r08_no_call_starts_after_the_lease_on_postgres() {
 }
 
 async fn stalls(place: &Place, count: usize, round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut nodes = vec![place.start(&["--node", "node-0"])];
     let mut scene = open(place, &nodes[0]).await;
     // Later than the channel: a node reads what others have defined each second only.
     nodes.extend((1..count).map(|number| place.start(&["--node", &format!("node-{number}")])));
     scene.load.lead_to(nodes.iter().map(|node| node.address.clone()).collect());
     while scene.faults() < IN_A_ROUND.min(round.left) {
-        pause(300 + chance.below(500)).await;
-        let node = chance.pick(&nodes).child.id();
-        stall(node, LEASE + Duration::from_millis(200 + chance.below(1_500))).await;
+        pause(300 + random.below(500)).await;
+        let node = random.pick(&nodes).child.id();
+        stall(node, LEASE + Duration::from_millis(200 + random.below(1_500))).await;
         scene.injected("SIGSTOP beyond the lease");
         scene.recovered(now()).await;
     }

@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 use punctual_testkit::{
     history::stored::Stored,
     postgres::run_on,
-    rig::{Chance, Outcome, Rig, Round},
+    rig::{Outcome, Random, Rig, Round},
 };
 
 use super::{
@@ -50,13 +50,13 @@ async fn rig_upgrade_no_request_fails_for_good_and_nothing_is_lost_on_postgres()
 }
 
 async fn upgrade(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut place = Place::postgres().await;
     let next = place.binary.clone();
     place.binary = previous().unwrap_or_else(|| next.clone());
     let mut nodes = start(&place, "before");
     let mut scene = open(&place, &nodes).await;
-    pause(500 + chance.below(1_000)).await;
+    pause(500 + random.below(1_000)).await;
     if previous().is_none() {
         run_on(&place.database_url(), NEXT_STEP).await;
         scene.injected("a step of the schema under load");
@@ -69,7 +69,7 @@ async fn upgrade(round: Round) -> Outcome {
         let leaving = nodes.remove(0);
         nodes.push(node);
         // A balancer takes a node out before it is stopped, or notices afterwards that it is gone.
-        let is_taken_out = chance.below(2) == 0;
+        let is_taken_out = random.below(2) == 0;
         let known = nodes.iter().chain((!is_taken_out).then_some(&leaving));
         scene.load.lead_to(known.map(|node| node.address.clone()).collect());
         scene.recovered(now()).await;
@@ -77,7 +77,7 @@ async fn upgrade(round: Round) -> Outcome {
         scene.injected("a node of the release before stopped");
         scene.recovered(now()).await;
         scene.load.lead_to(addresses(&nodes));
-        pause(200 + chance.below(500)).await;
+        pause(200 + random.below(500)).await;
     }
     assert_eq!(scene.load.given_up(), 0, "requests that no repeat helped, seed {}", round.seed);
     scene.judge().await

@@ -40,7 +40,7 @@ fn dates_are_read_in_their_zones() {
 }
 
 #[test]
-fn people_and_alarms_are_told_apart() {
+fn people_and_alarms_are_distinguished() {
     let found = one(
         "DTSTART:20260514T090000Z\r\nORGANIZER;CN=Ann:mailto:Ann@X.example\r\nATTENDEE;CN=\"Ben: B\":MAILTO:ben@x.example\r\n\
          BEGIN:VALARM\r\nSUMMARY:Wrong\r\nDTSTART:20200101T000000Z\r\nEND:VALARM",
