@@ -50,15 +50,15 @@ pub fn run(args: &DistArgs) -> Result<u8> {
         fs::remove_dir_all(&out).with_context(|| format!("cannot empty {}", out.display()))?;
     }
     fs::create_dir_all(&out)?;
-    let binary = match &args.binary {
+    let built = match &args.binary {
         Some(file) => file.clone(),
         None => build()?,
     };
+    let binary = stripped(&built, &out)?;
     let version = args.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned());
     let bill = out.join(format!("punctual-{version}.cdx.json"));
     sbom::write(Some(&bill))?;
     let made = [archive(&out, &binary, &version)?, debian(&out, &binary, &version)?, bill];
-    put(&binary, &out.join("context/punctual"), 0o755)?;
     put(&run::root().join("deploy/container/Dockerfile"), &out.join("context/Dockerfile"), 0o644)?;
     let sums = checksums(&out, &made)?;
     for file in made.iter().chain([&sums]) {
@@ -72,6 +72,15 @@ fn build() -> Result<PathBuf> {
     ensure!(status.success(), "the release build failed");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     Ok(run::root().join(target).join("release/punctual"))
+}
+
+/// A copy without symbols: one that was built elsewhere may have them, a quarter of its size.
+fn stripped(binary: &Path, out: &Path) -> Result<PathBuf> {
+    let copy = out.join("context/punctual");
+    put(binary, &copy, 0o755)?;
+    run::quiet(Command::new("strip").arg("--strip-all").arg(&copy))
+        .with_context(|| format!("the symbols of {} cannot be removed", binary.display()))?;
+    Ok(copy)
 }
 
 /// `punctual-VERSION-MACHINE-linux.tar.gz`: the binary, its completions, the units, a configuration to start from.
@@ -192,6 +201,21 @@ mod tests {
         let binary = b"\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.17\0GLIBC_PRIVATE\0";
         assert_eq!(newest_glibc(binary).unwrap(), "2.34");
         assert!(newest_glibc(b"nothing").is_err());
+    }
+
+    #[test]
+    fn what_is_packed_has_no_symbols() {
+        let out = tempfile::tempdir().unwrap();
+        // This very program was built with symbols.
+        let built = std::env::current_exe().unwrap();
+        let packed = stripped(&built, out.path()).unwrap();
+        let symbols = |file: &Path| {
+            let sections =
+                run::quiet(Command::new("readelf").args(["--sections", "--wide"]).arg(file)).unwrap();
+            sections.contains(".symtab")
+        };
+        assert_eq!((symbols(&built), symbols(&packed)), (true, false));
+        assert!(run::quiet(Command::new(&packed).arg("--help")).is_ok(), "it does not start any more");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod ci;
 mod dist;
 mod docs;
 mod environment;
+mod fixture;
 mod keeper;
 mod names;
 mod node;
@@ -63,6 +64,12 @@ enum Task {
     },
     /// Make what people install: an archive, a Debian package, a folder to build an image from, the bill of materials, checksums.
     Dist(dist::DistArgs),
+    /// Keep a database of the present schema as text, for a release: later programs are tested with it.
+    Fixture {
+        /// A binary that is already built, instead of a build.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+    },
     /// Start a PostgreSQL to throw away, print its URL and keep it until ctrl-c.
     Postgres {
         /// Settings of a benchmark server: more memory, fewer checkpoints, full durability.
@@ -95,6 +102,7 @@ fn perform(task: Task) -> Result<u8> {
         Task::Ci => ci::run(),
         Task::Tidy => tidy::run(),
         Task::Dist(args) => dist::run(&args),
+        Task::Fixture { binary } => fixture::run(binary.as_deref()),
         Task::Rig { name, .. } if name == "report" => reliability::report(),
         Task::Rig { name, limits, args } => suite::rig(&name, &limits, &args),
         Task::Postgres { durable_bench } => postgres::serve(durable_bench),

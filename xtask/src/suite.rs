@@ -116,6 +116,7 @@ pub const FULL_SCALE: &[(&str, &str, u64)] = &[
     ("power", "site", 1_000),
     ("stall", "sqlite", 2_000),
     ("stall", "postgres", 2_000),
+    ("upgrade", "sqlite", 50),
     ("upgrade", "postgres", 100),
 ];
 

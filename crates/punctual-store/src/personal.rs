@@ -24,7 +24,7 @@ pub use index::{
 };
 pub use people::{
     FoundPerson, FoundText, SuppressedAt, blank_person, count_digests, count_inbox, delete_days,
-    delete_inbox, digests_of, found_people, inbox_of, suppressions_of,
+    delete_inbox, digests_of, inbox_of, people_by_ids, people_changed_at, suppressions_of,
 };
 pub use records::{ErasureRow, by_id as erasure, insert as insert_erasure, page as erasures};
 pub use rows::{

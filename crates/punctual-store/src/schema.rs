@@ -21,6 +21,11 @@ pub const fn oldest_node() -> i64 {
     migrate::OLDEST_NODE
 }
 
+/// The newest step of the newest release.
+pub const fn released() -> i64 {
+    migrate::RELEASED
+}
+
 /// An error where a newer program has changed the schema in a way that this one does not understand.
 #[boxed]
 pub async fn check(conn: &mut Conn<'_>) -> Result<()> {

@@ -4,6 +4,7 @@
 //! or after the other. The folder has its name once everything in it is written, on disk and checked.
 
 pub mod manifest;
+pub mod pace;
 pub mod postgres;
 
 use std::{
@@ -21,7 +22,10 @@ use punctual_engine::secrets::key_in_use;
 use punctual_model::Clock;
 use punctual_store::{Store, StoreOptions, blobs::Blobs, copy_sqlite, private_folder, schema, verify};
 
-use self::manifest::{BLOBS, DUMP, Entry, FORMAT, MANIFEST, Manifest, SQLITE};
+use self::{
+    manifest::{BLOBS, DUMP, Entry, FORMAT, MANIFEST, Manifest, SQLITE},
+    pace::Pace,
+};
 use crate::{
     clock::SystemClock,
     config::{Config, ServeArgs},
@@ -41,6 +45,9 @@ pub struct BackupArgs {
     /// Leave the database out, on PostgreSQL: for files that belong to a backup of its own tools.
     #[arg(long)]
     without_database: bool,
+    /// How PostgreSQL is copied: with rests, so that intake hardly notices, or as fast as it can.
+    #[arg(long, value_enum, default_value_t = Pace::Gentle)]
+    pace: Pace,
     /// Print the manifest as JSON.
     #[arg(long)]
     json: bool,
@@ -66,11 +73,11 @@ pub async fn run(args: BackupArgs) -> Result<()> {
 }
 
 /// Copies the database alone into a new folder, as a backup does: for measuring it.
-pub async fn copy_database(url: &str, folder: &Path) -> Result<()> {
+pub async fn copy_database(clock: &dyn Clock, url: &str, folder: &Path) -> Result<()> {
     private_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     match url.strip_prefix("sqlite:") {
         Some(file) => copy_file(file, folder).await,
-        None => postgres::dump(url, &folder.join(DUMP)).await,
+        None => postgres::dump(clock, Pace::Gentle, url, &folder.join(DUMP)).await,
     }
 }
 
@@ -109,7 +116,7 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
         }
         None if args.without_database => {}
         None => {
-            postgres::dump(url, &part.join(DUMP)).await?;
+            postgres::dump(clock.as_ref(), args.pace, url, &part.join(DUMP)).await?;
             files.add(DUMP)?;
         }
     }

@@ -208,7 +208,7 @@ async fn find(conn: &mut Conn<'_>, reach: &Reach, person: &Person) -> Result<Fin
         let theirs = rows.into_values().filter(|row| scrub::scrubbed(&row.text, &found.names).is_some());
         found.definitions.extend(theirs.map(|row| (kind, row)));
     }
-    found.people = people(conn, reach, &found.names).await?;
+    found.people = people(conn, reach, &found.names, take(Part::People)).await?;
     // What has no unit is the installation's.
     found.is_of_all = reach.units().is_none();
     if found.is_of_all {
@@ -232,10 +232,8 @@ async fn names_of(conn: &mut Conn<'_>, reach: &Reach, person: &Person) -> Result
         }
         Person::Id(id) => {
             let id = id.trim().to_owned();
-            for row in personal::found_people(conn, reach, vec![id.clone()], Vec::new()).await? {
-                if row.id == id {
-                    names.addresses.extend(addresses_of(&row));
-                }
+            for row in personal::people_by_ids(conn, reach, vec![id.clone()]).await? {
+                names.addresses.extend(row.comparable_addresses());
             }
             if reach.units().is_none()
                 && let Some(row) = preferences::get(conn, &id).await?
@@ -249,20 +247,24 @@ async fn names_of(conn: &mut Conn<'_>, reach: &Reach, person: &Person) -> Result
     Ok(names)
 }
 
-/// The addresses of somebody among the people of operations, in comparable form.
-fn addresses_of(row: &FoundPerson) -> BTreeSet<String> {
-    let others: HashMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
-    row.email.iter().chain(others.values()).map(|address| comparable(address)).collect()
-}
-
-async fn people(conn: &mut Conn<'_>, reach: &Reach, names: &Names) -> Result<Vec<FoundPerson>, StoreError> {
+async fn people(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    names: &Names,
+    moments: BTreeSet<i64>,
+) -> Result<Vec<FoundPerson>, StoreError> {
     let ids: Vec<String> = names.ids.iter().cloned().collect();
-    let rows = personal::found_people(conn, reach, ids, names.lower()).await?;
-    let is_theirs = |row: &FoundPerson| {
-        let is_blank = row.name.is_empty() && row.email.is_none() && row.addresses == "{}";
-        !is_blank && (names.ids.contains(&row.id) || !addresses_of(row).is_disjoint(&names.addresses))
-    };
-    Ok(rows.into_iter().filter(is_theirs).collect())
+    let mut rows = personal::people_by_ids(conn, reach, ids).await?;
+    let moments: Vec<i64> = moments.into_iter().collect();
+    for some in moments.chunks(AT_ONCE) {
+        let changed = personal::people_changed_at(conn, reach, some.to_vec()).await?;
+        let theirs = |row: &FoundPerson| !row.comparable_addresses().is_disjoint(&names.addresses);
+        rows.extend(changed.into_iter().filter(theirs));
+    }
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    rows.dedup_by(|a, b| a.id == b.id);
+    rows.retain(|row| !(row.name.is_empty() && row.email.is_none() && row.addresses == "{}"));
+    Ok(rows)
 }
 
 fn names_in(json: &str, names: &Names) -> bool {

@@ -1,10 +1,12 @@
 //! People by their addresses and ids: their records, suppressions, inboxes and counts.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
 
-use super::deliveries::as_json;
+use super::{deliveries::as_json, walk::contacts};
 use crate::db::{Conn, Result, Sql, args, sql};
 
 /// Somebody who may be notified of events and tasks.
@@ -18,23 +20,37 @@ pub struct FoundPerson {
     pub business_unit: Option<String>,
 }
 
-const PEOPLE: Sql = sql!(
-    "personal.people", as FoundPerson,
-    "SELECT {columns} FROM operations_people
-     WHERE (id IN ({texts $1}) OR {folded email} IN ({sqlite SELECT value FROM json_each($2)}{postgres SELECT JSONB_ARRAY_ELEMENTS_TEXT(CAST($2 AS JSONB))}) OR addresses <> '{}') AND {reach $3 business_unit}
-     ORDER BY id",
+impl FoundPerson {
+    /// Where they are reached, in comparable form.
+    pub fn comparable_addresses(&self) -> BTreeSet<String> {
+        contacts(self.email.as_deref(), &self.addresses)
+    }
+}
+
+const BY_IDS: Sql = sql!(
+    "personal.people_by_ids", as FoundPerson,
+    "SELECT {columns} FROM operations_people WHERE id IN ({texts $1}) AND {reach $2 business_unit} ORDER BY id",
+);
+// Relies on operations_people_changed.
+const CHANGED_AT: Sql = sql!(
+    "personal.people_changed_at", as FoundPerson,
+    "SELECT {columns} FROM operations_people WHERE updated_at IN ({ints $1}) AND {reach $2 business_unit} ORDER BY id",
 );
 
-/// People of these ids or mail addresses, in lower case, and those with other addresses, which the caller compares. It reads
-/// the table.
+/// Those of these people that are within reach.
 #[boxed]
-pub async fn found_people(
+pub async fn people_by_ids(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<String>) -> Result<Vec<FoundPerson>> {
+    conn.fetch_all(&BY_IDS, args![ids, reach]).await
+}
+
+/// People who were last changed at these moments and are within reach.
+#[boxed]
+pub async fn people_changed_at(
     conn: &mut Conn<'_>,
     reach: &Reach,
-    ids: Vec<String>,
-    addresses: Vec<String>,
+    moments: Vec<i64>,
 ) -> Result<Vec<FoundPerson>> {
-    conn.fetch_all(&PEOPLE, args![ids, as_json(&addresses), reach]).await
+    conn.fetch_all(&CHANGED_AT, args![moments, reach]).await
 }
 
 const BLANK: Sql = sql!(
@@ -165,7 +181,8 @@ pub async fn count_digests(conn: &mut Conn<'_>, people: Vec<String>, addresses: 
 }
 
 crate::db::statements![
-    PEOPLE,
+    BY_IDS,
+    CHANGED_AT,
     BLANK,
     DELETE_FEED,
     SUPPRESSIONS,

@@ -1,7 +1,7 @@
 //! Rows that name addresses, part by part in their own order: the index is made of them, and what it does not have yet is
 //! found in them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::{Phone, address::comparable};
@@ -31,11 +31,13 @@ pub enum Part {
     Surveys,
     /// Addresses in the states of sources, by the moment of their last change.
     Sources,
+    /// Addresses of people of operations, by the moment of their last change.
+    People,
 }
 
 impl Part {
-    pub const ALL: [Self; 5] =
-        [Self::Notifications, Self::Attempts, Self::Work, Self::Surveys, Self::Sources];
+    pub const ALL: [Self; 6] =
+        [Self::Notifications, Self::Attempts, Self::Work, Self::Surveys, Self::Sources, Self::People];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,12 +46,13 @@ impl Part {
             Self::Work => "work",
             Self::Surveys => "survey_instances",
             Self::Sources => "sources",
+            Self::People => "operations_people",
         }
     }
 
     /// Whether its rows are in the order of a moment, and not of a number that the database gives.
     pub const fn is_timed(self) -> bool {
-        matches!(self, Self::Attempts | Self::Sources)
+        matches!(self, Self::Attempts | Self::Sources | Self::People)
     }
 }
 
@@ -105,7 +108,7 @@ pub async fn greatest(conn: &mut Conn<'_>, part: Part) -> Result<i64> {
         Part::Notifications => &LAST_NOTIFICATION,
         Part::Work => &LAST_WORK,
         Part::Surveys => &LAST_INSTANCE,
-        Part::Attempts | Part::Sources => return Ok(0),
+        Part::Attempts | Part::Sources | Part::People => return Ok(0),
     };
     let last: Option<Number> = conn.fetch_optional(statement, args![]).await?;
     Ok(last.map_or(0, |last| last.number))
@@ -120,6 +123,10 @@ const FIRST_SOURCE: Sql = sql!(
     "personal.first_source",
     "SELECT updated_at AS number FROM sources ORDER BY updated_at, source_type, source_id LIMIT 1",
 );
+const FIRST_PERSON: Sql = sql!(
+    "personal.first_person",
+    "SELECT updated_at AS number FROM operations_people ORDER BY updated_at, id LIMIT 1",
+);
 
 /// The least number of a row of a part: entries of the index with smaller ones are of rows that are gone.
 #[boxed]
@@ -129,6 +136,7 @@ pub async fn least(conn: &mut Conn<'_>, part: Part) -> Result<i64> {
         Part::Work => &FIRST_WORK,
         Part::Surveys => &FIRST_INSTANCE,
         Part::Sources => &FIRST_SOURCE,
+        Part::People => &FIRST_PERSON,
     };
     let first: Option<Number> = conn.fetch_optional(statement, args![]).await?;
     Ok(first.map_or(i64::MAX, |first| first.number))
@@ -164,6 +172,7 @@ async fn some(conn: &mut Conn<'_>, part: Part, after: &Place, up_to: i64, rows: 
         Part::Work => work(conn, after, up_to, rows).await,
         Part::Surveys => surveys(conn, after, up_to, rows).await,
         Part::Sources => sources(conn, after, up_to, rows).await,
+        Part::People => people(conn, after, up_to, rows).await,
     }
 }
 
@@ -359,6 +368,40 @@ async fn sources(conn: &mut Conn<'_>, after: &Place, up_to: i64, rows: i64) -> R
     Ok(page)
 }
 
+#[derive(Record)]
+struct Contact {
+    updated_at: i64,
+    id: String,
+    email: Option<String>,
+    addresses: String,
+}
+
+// Relies on operations_people_changed.
+const PEOPLE: Sql = sql!(
+    "personal.contacts", as Contact,
+    "SELECT {columns} FROM operations_people
+     WHERE (updated_at, id) > ($1, $2) AND updated_at <= $3 ORDER BY updated_at, id LIMIT $4",
+);
+
+async fn people(conn: &mut Conn<'_>, after: &Place, up_to: i64, rows: i64) -> Result<WalkPage> {
+    let read: Vec<Contact> =
+        conn.fetch_all(&PEOPLE, args![after.at, after.text.as_str(), up_to, rows]).await?;
+    let next = read.last().map(|row| Place { at: row.updated_at, number: 0, text: row.id.clone() });
+    let mut page = WalkPage { rows: read.len(), next, ..WalkPage::default() };
+    for row in &read {
+        for address in contacts(row.email.as_deref(), &row.addresses) {
+            page.occurrences.push(Occurrence { number: row.updated_at, address });
+        }
+    }
+    Ok(page)
+}
+
+/// The addresses of somebody among the people of operations, in comparable form.
+pub(super) fn contacts(email: Option<&str>, addresses: &str) -> BTreeSet<String> {
+    let others: HashMap<String, String> = serde_json::from_str(addresses).unwrap_or_default();
+    email.into_iter().chain(others.values().map(String::as_str)).map(comparable).collect()
+}
+
 /// Every text of a JSON value that reads like an address, in comparable form.
 pub fn addresses_in(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -393,7 +436,9 @@ crate::db::statements![
     SENT_TO,
     WORK,
     MESSAGES,
-    SOURCES
+    SOURCES,
+    FIRST_PERSON,
+    PEOPLE
 ];
 
 #[cfg(test)]

@@ -68,7 +68,6 @@ const COLD: &[(&str, &str)] = &[
     ("personal.count_digests", "when somebody asks: what is held back is of a day or two"),
     ("personal.digests", "when somebody asks: what is held back is of a day or two"),
     ("personal.erase_digests", "when somebody asks: what is held back is of a day or two"),
-    ("personal.people", "when somebody asks: people of operations, whose other addresses are JSON"),
     ("personal.reports", "when somebody asks: subscriptions, which are few"),
     ("report_runs.count_troubles", "subscriptions and people, who are few, once for the badge"),
     ("report_subscriptions.orphaned", "subscriptions and people, who are few"),

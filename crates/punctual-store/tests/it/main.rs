@@ -7,6 +7,7 @@ mod definitions;
 mod delivery_policy;
 mod every_plan;
 mod foreign;
+mod kept;
 mod notifications;
 mod online_steps;
 mod open;

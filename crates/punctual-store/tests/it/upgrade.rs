@@ -13,8 +13,10 @@ use punctual_store::{
 use punctual_testkit::{Database, new_work, postgres::TestDatabase};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
+use crate::kept;
+
 /// A database whose last step was this one.
-enum Old {
+pub(crate) enum Old {
     Sqlite(tempfile::TempDir),
     Postgres(Box<TestDatabase>),
 }
@@ -49,22 +51,16 @@ impl Old {
     }
 
     /// A database as the release that made it left it: the text of a dump, which no later change of a step touches.
-    async fn kept(database: Database) -> Self {
-        let (old, text) = match database {
-            Database::Sqlite => {
-                let old = Self::Sqlite(tempfile::tempdir().unwrap());
-                (old, include_str!("../fixtures/schema_0046.sqlite.sql"))
-            }
-            Database::Postgres => {
-                let old = Self::Postgres(Box::new(TestDatabase::empty().await));
-                (old, include_str!("../fixtures/schema_0046.postgres.sql"))
-            }
+    pub(crate) async fn kept(database: Database, text: &str) -> Self {
+        let old = match database {
+            Database::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
+            Database::Postgres => Self::Postgres(Box::new(TestDatabase::empty().await)),
         };
         old.run(text).await;
         old
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(folder) => format!("sqlite:{}", folder.path().join("old.db").display()),
             Self::Postgres(database) => database.url().to_owned(),
@@ -85,7 +81,7 @@ impl Old {
         }
     }
 
-    async fn open(&self) -> Store {
+    pub(crate) async fn open(&self) -> Store {
         self.try_open().await.unwrap()
     }
 
@@ -259,7 +255,7 @@ on_both_from_old! {
 }
 
 async fn a_kept_database_is_opened_with_what_it_holds(database: Database) {
-    let old = Old::kept(database).await;
+    let old = Old::kept(database, &kept::texts(database)[&46]).await;
     let store = old.open().await;
     let mut reader = store.read().await.unwrap();
     let conn = &mut reader.conn();

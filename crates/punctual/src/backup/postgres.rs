@@ -5,10 +5,13 @@ use std::{path::Path, process::Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 use punctual_engine::restored::mark_text;
+use punctual_model::Clock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::Command,
 };
+
+use super::pace::{self, Pace};
 
 /// An address without its password, which goes into the environment: others can read a command line.
 fn command(program: &str, url: &str) -> Command {
@@ -71,19 +74,27 @@ fn decoded(text: &str) -> String {
 }
 
 /// Writes the database into a new file, of one moment.
-pub async fn dump(url: &str, file: &Path) -> Result<()> {
+pub async fn dump(clock: &dyn Clock, pace: Pace, url: &str, file: &Path) -> Result<()> {
     super::write_private(file, b"")?;
+    let mut to = tokio::fs::OpenOptions::new().append(true).open(file).await?;
     let mut command = command("pg_dump", url);
-    command.args(["--format=custom", "--no-owner", "--no-privileges", "--file"]).arg(file);
-    done("pg_dump", command.stderr(Stdio::piped()).stdout(Stdio::null())).await?;
-    std::fs::File::open(file)?.sync_all()?;
-    Ok(())
-}
-
-async fn done(program: &'static str, command: &mut Command) -> Result<()> {
-    let ended = command.spawn().with_context(|| missing(program))?.wait_with_output().await?;
-    let said = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "{program} failed: {}", said.trim());
+    command.args(["--format=custom", "--no-owner", "--no-privileges"]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().with_context(|| missing("pg_dump"))?;
+    let (Some(mut from), Some(mut complaints)) = (child.stdout.take(), child.stderr.take()) else {
+        bail!("pg_dump has no output")
+    };
+    let mut said = String::new();
+    // Whoever copies owns the pipe: where the disk is full it is closed, and `pg_dump` ends instead of waiting for a reader.
+    let copying = async move {
+        pace::copy(clock, pace, &mut from, &mut to).await?;
+        to.sync_all().await
+    };
+    let (copied, heard) = tokio::join!(copying, complaints.read_to_string(&mut said));
+    let status = child.wait().await?;
+    heard?;
+    copied.with_context(|| format!("cannot write {}", file.display()))?;
+    ensure!(status.success(), "pg_dump failed: {}", said.trim());
     Ok(())
 }
 

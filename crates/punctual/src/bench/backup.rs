@@ -37,7 +37,8 @@ pub(super) async fn measure(bench: &Bench, rows: usize) -> Result<Measured> {
     };
     // Alone on both sides of it: the tables grow, and a machine is not the same all the time.
     let (before, _) = beside(bench, &server, alone(())).await?;
-    let (during, took) = beside(bench, &server, backup::copy_database(&rig.url, &target)).await?;
+    let (during, took) =
+        beside(bench, &server, backup::copy_database(bench.clock.as_ref(), &rig.url, &target)).await?;
     let (after, _) = beside(bench, &server, alone(())).await?;
     running.stop().await;
     server.stop().await?;

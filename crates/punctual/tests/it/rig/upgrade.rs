@@ -1,5 +1,6 @@
-//! An upgrade under load on PostgreSQL: nodes of the next release join one by one, the first of them changes the schema while
-//! the others work, and the nodes of the release before are stopped. No request fails for good, and nothing is lost.
+//! An upgrade under load. On PostgreSQL nodes of the next release join one by one, the first of them changes the schema while
+//! the others work, and the nodes of the release before are stopped; on SQLite one is stopped and the next started. No request
+//! fails for good, and nothing is lost.
 //!
 //! `PUNCTUAL_RIG_PREVIOUS` names the binary of the release before; `cargo xtask rig upgrade` builds it. Without it the present
 //! binary is on both sides, and the schema gets a step that it does not know, as a release after it would add: what is
@@ -79,6 +80,34 @@ async fn upgrade(round: Round) -> Outcome {
         scene.load.lead_to(addresses(&nodes));
         pause(200 + random.below(500)).await;
     }
+    assert_eq!(scene.load.given_up(), 0, "requests that no repeat helped, seed {}", round.seed);
+    scene.judge().await
+}
+
+/// One process owns a SQLite file: the node of the release before is stopped, and the next one changes the schema and starts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rig_upgrade_a_stop_and_a_start_lose_nothing_on_sqlite() {
+    let mut rig = Rig::new("upgrade", "sqlite", 1, 50);
+    while let Some(round) = rig.next_round() {
+        rig.judged(round, &take_over(round).await);
+    }
+}
+
+async fn take_over(round: Round) -> Outcome {
+    let mut chance = Chance::new(round.seed);
+    let mut place = Place::sqlite();
+    let next = place.binary.clone();
+    place.binary = previous().unwrap_or_else(|| next.clone());
+    let mut nodes = vec![place.start(&["--node", "before"])];
+    let mut scene = open(&place, &nodes).await;
+    pause(500 + chance.below(1_000)).await;
+    place.binary = next;
+    stop(nodes.remove(0)).await;
+    nodes.push(place.start(&["--node", "after"]));
+    scene.injected("a node of the next release took over");
+    scene.load.lead_to(addresses(&nodes));
+    scene.recovered(now()).await;
+    pause(200 + chance.below(500)).await;
     assert_eq!(scene.load.given_up(), 0, "requests that no repeat helped, seed {}", round.seed);
     scene.judge().await
 }

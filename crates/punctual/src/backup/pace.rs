@@ -1,0 +1,114 @@
+//! A copy that rests: `pg_dump` and the session that serves it would take a core each for as long as they may, and intake beside
+//! them was half of what it is alone on two cores. Whoever writes into a full pipe waits.
+
+use std::io::Result;
+
+use clap::ValueEnum;
+use jiff::SignedDuration;
+use punctual_model::Clock;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// How long it is copied without a rest. Short, so that no request waits for long.
+const WORKS: SignedDuration = SignedDuration::from_millis(50);
+/// How many times longer a rest is. What fits into the pipe is still written meanwhile, so that about a quarter of the time is worked.
+const RESTS: i32 = 4;
+/// Bytes that are read at once: what fits into a pipe.
+const AT_ONCE: usize = 1 << 16;
+
+/// How a backup shares the machine with what runs beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pace {
+    /// With rests: several times longer, and intake hardly notices.
+    Gentle,
+    /// As fast as it can.
+    Full,
+}
+
+/// Copies all of it, with rests where they are wanted.
+pub async fn copy(
+    clock: &dyn Clock,
+    pace: Pace,
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+) -> Result<()> {
+    let mut buffer = vec![0; AT_ONCE];
+    let mut began = clock.now();
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.flush().await;
+        }
+        to.write_all(&buffer[..read]).await?;
+        let worked = clock.now().duration_since(began);
+        if pace == Pace::Gentle && worked >= WORKS {
+            clock.sleep_until(clock.now() + worked * RESTS).await;
+            began = clock.now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        sync::Mutex,
+        task::{Context, Poll},
+    };
+
+    use futures_util::future::BoxFuture;
+    use jiff::Timestamp;
+    use tokio::io::ReadBuf;
+
+    use super::*;
+
+    /// The time, and how much of it was slept.
+    #[derive(Default)]
+    struct Watch(Mutex<(Timestamp, SignedDuration)>);
+
+    impl Clock for Watch {
+        fn now(&self) -> Timestamp {
+            self.0.lock().unwrap().0
+        }
+
+        fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+            let mut state = self.0.lock().unwrap();
+            let slept = at.duration_since(state.0);
+            state.1 += slept;
+            state.0 = at;
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    /// Gives a thousand bytes forty times, each after twenty milliseconds.
+    struct Slow<'a>(&'a Watch, usize);
+
+    impl AsyncRead for Slow<'_> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<Result<()>> {
+            if self.1 < 40 {
+                self.1 += 1;
+                self.0.0.lock().unwrap().0 += SignedDuration::from_millis(20);
+                buffer.put_slice(&[7; 1_000]);
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    async fn slept(pace: Pace) -> SignedDuration {
+        let (watch, mut copied) = (Watch::default(), Vec::new());
+        copy(&watch, pace, &mut Slow(&watch, 0), &mut copied).await.unwrap();
+        assert_eq!(copied, [7; 40_000]);
+        let state = watch.0.lock().unwrap();
+        state.1
+    }
+
+    #[tokio::test]
+    async fn a_gentle_copy_rests_four_times_as_long_as_it_works() {
+        // Of forty reads three at a time are worked: thirteen rests of 240 ms.
+        assert_eq!(slept(Pace::Gentle).await, SignedDuration::from_millis(13 * 240));
+        assert_eq!(slept(Pace::Full).await, SignedDuration::ZERO);
+    }
+}
