@@ -79,7 +79,7 @@ async fn what_is_wrong_with_a_person_stands_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let check = async |field: (&str, &str), says: &str| {
         let reply = client.act("/operations/people/save", &with(&ANN, &[field])).await;
-        assert_eq!(reply.status, 200, "{}", reply.text);
+        assert_eq!(reply.status, 422, "{}", reply.text);
         assert!(reply.text.contains(says) && reply.text.contains("aria-invalid"), "{says}: {}", reply.text);
         assert!(reply.text.contains("value=\"Ann\"") || field.0 == "name", "what was entered stays");
     };
