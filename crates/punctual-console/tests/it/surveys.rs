@@ -101,7 +101,8 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: TestBed) {
     assert!(list.contains("1 survey, 4 asked, 2 answered.") && list.contains("50 %"), "{list}");
     assert_eq!(rows(&list), [survey.to_string()]);
     let page = client.page(&format!("/surveys/{survey}")).await;
-    for told in ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2</a> answers", "People"]
+    for told in
+        ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2</a> answers", "People"]
     {
         assert!(page.contains(told), "{told}: {page}");
     }
