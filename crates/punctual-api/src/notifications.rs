@@ -106,6 +106,7 @@ pub async fn timeline(
         .map(|moment| TimelineEntry {
             at: moment.at,
             what: moment.what.into(),
+            title: moment.title,
             detail: moment.detail,
             data: moment.data,
         })

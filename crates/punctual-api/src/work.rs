@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use punctual_engine::{EnsureOutcome, operate::WorkAction, titles::Titled};
+use punctual_engine::{
+    EnsureOutcome,
+    operate::WorkAction,
+    titles::{Step, Titled},
+};
 use punctual_model::WorkStatus;
 use punctual_store::{
     StoreError, audit,
@@ -82,7 +86,7 @@ pub async fn trace(
     };
     let mut items = vec![entry(
         row.created_at,
-        "created",
+        Step::Created { is_retry: row.retry_of.is_some() },
         format!("It was planned for {}.", instant(row.due_at)?),
         json!({ "kind": row.kind, "inputHash": row.input_hash, "retryOf": row.retry_of }),
     )?];
@@ -91,26 +95,27 @@ pub async fn trace(
         let detail = format!("{} by {}{because}", one.action, one.actor);
         let data =
             one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        let title = Step::Audited { action: &one.action, data: &data }.title();
         let data = json!({ "actor": one.actor, "from": one.from_status, "to": one.to_status, "version": one.version,
             "reason": one.reason, "data": data });
-        items.push(entry(one.at, one.action, detail, data)?);
+        items.push(TimelineEntry { at: instant(one.at)?, what: one.action.into(), title, detail, data });
     }
     let repeated = titles(&app, &caller, retries.iter()).await?;
     for (again, title) in retries.into_iter().zip(repeated) {
         let detail = format!("It was repeated as work {}: {}.", again.id, title);
         items.push(entry(
             again.created_at,
-            "repeated",
+            Step::Repeated,
             detail,
             json!({ "workId": again.id, "key": again.key }),
         )?);
     }
     let began_again = row.earlier_attempts > 0 || row.earlier_reason.is_some();
     if !row.is(&[WorkStatus::Pending]) || row.on_hold || began_again {
-        let word = if row.on_hold { "onHold" } else { row.status.as_str() };
+        let step = Step::Now { status: row.status, on_hold: row.on_hold };
         let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count,
             "earlierReasonCode": row.earlier_reason, "earlierAttempts": row.earlier_attempts, "result": result_of(&row) });
-        items.push(entry(row.updated_at, word, format!("It is {} now.{}", row.status, before(&row)), data)?);
+        items.push(entry(row.updated_at, step, format!("It is {} now.{}", row.status, before(&row)), data)?);
     }
     items.sort_by_key(|item| item.at);
     let title = titles(&app, &caller, std::iter::once(&row)).await?.pop().unwrap_or_default();
@@ -269,11 +274,6 @@ pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
     }
 }
 
-fn entry(
-    at: i64,
-    what: impl Into<Cow<'static, str>>,
-    detail: String,
-    data: Value,
-) -> Result<TimelineEntry, StoreError> {
-    Ok(TimelineEntry { at: instant(at)?, what: what.into(), detail, data })
+fn entry(at: i64, step: Step<'_>, detail: String, data: Value) -> Result<TimelineEntry, StoreError> {
+    Ok(TimelineEntry { at: instant(at)?, what: step.what().into(), title: step.title(), detail, data })
 }

@@ -24,6 +24,15 @@ pub fn page(template: &impl Template) -> Page {
     Ok(Html(text).into_response())
 }
 
+/// A page with a form: while what was sent is refused its status says so, to programs and to the page's own script.
+pub fn form(template: &impl Template, is_refused: bool) -> Page {
+    let mut response = page(template)?;
+    if is_refused {
+        *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    }
+    Ok(response)
+}
+
 /// A page with a secret on it: it is sent as it is.
 pub fn plain(mut response: Response) -> Page {
     response.extensions_mut().insert(Plain);

@@ -30,7 +30,7 @@ use crate::{
     answer::Refusal,
     assets,
     form::Fields,
-    survey_page::{accepted, direction, end, limited, rendered},
+    survey_page::{accepted, direction, end, limited, own_colour, rendered},
 };
 
 /// How long a form may take to arrive.
@@ -41,6 +41,7 @@ const ONE_CLICK: &str = "One-Click";
 pub fn routes(app: Shared) -> Router<Shared> {
     Router::new()
         .route("/p/{token}", get(show).post(change))
+        .route("/p/{token}/colours.css", get(colours))
         .layer(axum::middleware::from_fn_with_state(app, limited))
 }
 
@@ -52,6 +53,9 @@ struct PreferencePage<'p> {
     direction: &'static str,
     token: &'p str,
     address: &'p str,
+    /// Who writes to them, and whether their page has a colour of its own.
+    organisation: Option<String>,
+    has_colour: bool,
     /// The title of the topic whose mail brought them here.
     topic: Option<String>,
     topics: Vec<TopicView>,
@@ -101,6 +105,19 @@ async fn show(
     page(&app, &headers, &token, &holder, None, None).await
 }
 
+/// The organisation's colour, as a style sheet of its own: pages have no style inside them.
+async fn colours(
+    State(app): State<Shared>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    if app.engine.preference_holder(&token).is_none() {
+        return Ok(gone(&headers));
+    }
+    app.engine.look_again().await?;
+    Ok(own_colour(app.engine.policy.settings().colour.as_deref()))
+}
+
 async fn page(
     app: &App,
     headers: &HeaderMap,
@@ -148,6 +165,8 @@ async fn page(
             direction: direction(words.locale),
             token,
             address: &holder.address,
+            organisation: settings.organisation.clone(),
+            has_colour: settings.colour.is_some(),
             topic: holder
                 .topic
                 .as_deref()

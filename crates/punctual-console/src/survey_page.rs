@@ -309,6 +309,11 @@ async fn colours(
         Link::Open(open) | Link::Answered(open) => open.version.schema.colour.clone(),
         Link::Gone => return Ok(gone(&headers)),
     };
+    Ok(own_colour(colour.as_deref()))
+}
+
+/// A style sheet that gives a public page this colour.
+pub(crate) fn own_colour(colour: Option<&str>) -> Response {
     let text = colour.map(|colour| format!(":root {{ --own: {colour}; }}\n")).unwrap_or_default();
-    Ok(([(header::CONTENT_TYPE, "text/css; charset=utf-8")], text).into_response())
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], text).into_response()
 }

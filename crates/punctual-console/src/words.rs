@@ -42,13 +42,14 @@ pub fn work(status: WorkStatus, on_hold: bool) -> Pill {
 
 /// The result of one attempt.
 pub fn outcome(outcome: Option<AttemptOutcome>) -> Pill {
-    match outcome {
-        Some(AttemptOutcome::Delivered) => pill("accepted", "good"),
-        Some(AttemptOutcome::Transient) => pill("failed for now", "warn"),
-        Some(AttemptOutcome::Permanent) => pill("refused", "bad"),
-        Some(AttemptOutcome::Uncertain) => pill("uncertain", "warn outline"),
-        None => pill("under way", "neutral"),
-    }
+    let Some(outcome) = outcome else { return pill("under way", "neutral") };
+    let class = match outcome {
+        AttemptOutcome::Delivered => "good",
+        AttemptOutcome::Transient => "warn",
+        AttemptOutcome::Permanent => "bad",
+        AttemptOutcome::Uncertain => "warn outline",
+    };
+    pill(outcome.in_words(), class)
 }
 
 /// A target that was left out, by the code of the reason.
@@ -74,6 +75,18 @@ pub fn receipt(state: ReceiptState) -> Pill {
 /// The sentence of a stored reason; empty where there is none.
 pub fn reason(code: Option<&str>) -> String {
     code.map_or_else(String::new, |code| sentence_of(code).to_owned())
+}
+
+/// A source as people call it: its kind and its id, without an id that nobody can read.
+pub fn source(kind: &str, id: &str) -> String {
+    let kind = kind.replace('-', " ");
+    if is_opaque(id) { kind } else { format!("{kind} {id}") }
+}
+
+/// Whether an id is made for programs: a UUID.
+pub fn is_opaque(id: &str) -> bool {
+    let groups = id.split('-').map(str::len);
+    groups.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// A sentence of the API as people read it: a name of the request, which it marks as code, becomes the label that they see; a value is quoted.
@@ -145,6 +158,15 @@ mod tests {
         assert_eq!(counted(1, "row", "rows"), "1 row");
         assert_eq!(counted(1_234_567, "row", "rows"), "1,234,567 rows");
         assert_eq!(grouped(-1_000), "−1,000");
+    }
+
+    #[test]
+    fn a_source_has_no_id_that_nobody_can_read() {
+        assert_eq!(source("document", "103"), "document 103");
+        assert_eq!(
+            source("report-subscription", "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071"),
+            "report subscription"
+        );
     }
 
     #[test]

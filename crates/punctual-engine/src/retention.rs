@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
     Lane, facts, personal as erased,
+    reminders::sends,
     retention::{self as store, Place, Window},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -76,6 +77,8 @@ impl Engine {
         let work_before = before(Window::Work).unwrap_or(Timestamp::MIN);
         let done = guarded(self.purge_inbox(messages_before)).await;
         self.note_table("inbox", done, now).await;
+        let done = guarded(self.purge_sends(messages_before)).await;
+        self.note_table("reminder_sends", done, now).await;
         let done = guarded(self.purge_events(messages_before)).await;
         self.note_table("outbox_events", done, now).await;
         let done = guarded(self.purge_work(now, work_before)).await;
@@ -113,6 +116,19 @@ impl Engine {
         loop {
             let mut tx = self.store.begin(Lane::Claim).await?;
             let batch = store::forget_inbox(&mut tx.conn(), before, self.config.purge_batch).await?;
+            tx.commit().await?;
+            if batch == 0 {
+                return Ok(removed);
+            }
+            removed += batch;
+        }
+    }
+
+    async fn purge_sends(&self, before: Timestamp) -> Result<u64, EngineError> {
+        let mut removed = 0;
+        loop {
+            let mut tx = self.store.begin(Lane::Claim).await?;
+            let batch = sends::forget(&mut tx.conn(), before, self.config.purge_batch).await?;
             tx.commit().await?;
             if batch == 0 {
                 return Ok(removed);

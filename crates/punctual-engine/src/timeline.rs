@@ -6,13 +6,15 @@ use punctual_model::{AttemptOutcome, Reach, ReceiptState, SuppressionReason};
 use punctual_store::{attempts, audit, notifications, receipts, skipped_targets, work};
 use serde_json::{Value, json};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, titles::Step};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
     pub at: Timestamp,
     pub what: &'static str,
+    /// What it is called for people.
+    pub title: String,
     /// A plain sentence.
     pub detail: String,
     pub data: Value,
@@ -28,19 +30,19 @@ impl Engine {
         if let Some(work_id) = row.work_id
             && let Some(origin) = work::by_id(&mut reader.conn(), reach, work_id.0).await?
         {
+            let title = self.title(&mut reader.conn(), reach, &origin.kind, &origin.key).await?;
             moments.push(moment(
                 origin.created_at,
-                "workCreated",
-                format!("{} was planned for {}", origin.key, written(origin.due_at)),
-                json!({ "workId": origin.id.to_string(), "key": origin.key, "kind": origin.kind,
+                Step::Planned,
+                format!("{title} was planned for {}", written(origin.due_at)),
+                json!({ "workId": origin.id.to_string(), "title": title, "key": origin.key, "kind": origin.kind,
                         "dueAt": written(origin.due_at), "localDate": origin.local_date, "timeZone": origin.time_zone }),
             ));
             moments.push(moment(
                 row.created_at.as_microsecond(),
-                "workDecided",
+                Step::Due,
                 format!(
-                    "{} was due and decided {} ms after its moment",
-                    origin.key,
+                    "{title} was due and decided {} ms after its moment",
                     (row.created_at.as_microsecond() - origin.due_at) / 1000
                 ),
                 json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version,
@@ -54,14 +56,14 @@ impl Engine {
             let site = row.source_site.clone().unwrap_or_default();
             moments.push(moment(
                 enqueued.as_microsecond(),
-                "enqueuedAtSite",
+                Step::EnqueuedAtSite { site: &site },
                 format!("it was enqueued at site {site}"),
                 json!({ "site": site }),
             ));
         }
         moments.push(moment(
             row.created_at.as_microsecond(),
-            "queued",
+            Step::Queued,
             format!("it was queued for {}", row.channel),
             json!({ "channel": row.channel, "list": row.list_name, "source": { "site": row.source_site,
                     "instance": row.source_instance, "script": row.source_script } }),
@@ -69,14 +71,14 @@ impl Engine {
         for attempt in attempts::of(&mut reader.conn(), vec![row.seq]).await? {
             moments.push(moment(
                 attempt.started_at,
-                "attemptStarted",
+                Step::AttemptStarted { n: attempt.n, target: &attempt.target },
                 format!("attempt {} to {} was claimed by {} and recorded", attempt.n, attempt.target, attempt.node),
                 json!({ "target": attempt.target, "attempt": attempt.n, "node": attempt.node, "channel": attempt.channel }),
             ));
             if let (Some(finished), Some(outcome)) = (attempt.finished_at, attempt.outcome) {
                 moments.push(moment(
                     finished,
-                    "attemptEnded",
+                    Step::AttemptEnded { n: attempt.n, target: &attempt.target, outcome },
                     ended(outcome, &attempt),
                     json!({ "target": attempt.target, "attempt": attempt.n, "outcome": outcome.as_str(),
                             "messageId": attempt.provider_id, "answer": attempt.answer,
@@ -94,7 +96,7 @@ impl Engine {
         if let Some(delivered) = row.delivered_at {
             moments.push(moment(
                 delivered.as_microsecond(),
-                "delivered",
+                Step::Delivered,
                 "it was delivered".into(),
                 json!({ "retryCount": row.retry_count }),
             ));
@@ -103,7 +105,7 @@ impl Engine {
         if let Some((reason, until)) = self.waits_for(&row).await? {
             moments.push(moment(
                 self.clock.now().as_microsecond(),
-                "waiting",
+                Step::Waiting,
                 format!("it is ready and waits for its channel ({reason})"),
                 json!({ "reason": reason, "until": until.to_string() }),
             ));
@@ -134,7 +136,7 @@ fn left_out(skipped: &skipped_targets::SkippedTarget) -> Moment {
     let why = why.map_or(skipped.reason.as_str(), |why| why.in_words());
     moment(
         skipped.at,
-        "targetSkipped",
+        Step::TargetSkipped { target: &skipped.target },
         format!("{} was left out: it is on the suppression list, because {why}", skipped.target),
         json!({ "target": skipped.target, "reason": skipped.reason, "detail": skipped.detail }),
     )
@@ -149,16 +151,21 @@ fn reported(receipt: &receipts::ReceiptRow) -> Vec<Moment> {
     let mut moments = Vec::new();
     if let Some(at) = receipt.confirmed_at {
         let detail = format!("{target}: the provider says that it arrived");
-        moments.push(moment(at, "confirmed", detail, data.clone()));
+        moments.push(moment(at, Step::Confirmed { target }, detail, data.clone()));
     }
     if let Some(at) = receipt.failed_at {
         let said = receipt.detail.as_deref().or(receipt.code.as_deref()).unwrap_or("no text");
         let detail = format!("{target}: the provider says that it did not arrive: {said}");
-        moments.push(moment(at, "notDelivered", detail, data.clone()));
+        moments.push(moment(at, Step::NotDelivered { target }, detail, data.clone()));
     }
     if receipt.rank == ReceiptState::Complained.rank() {
         let at = receipt.received_at.unwrap_or_default();
-        moments.push(moment(at, "complained", format!("{target}: its reader called it spam"), data));
+        moments.push(moment(
+            at,
+            Step::Complained { target },
+            format!("{target}: its reader called it spam"),
+            data,
+        ));
     }
     moments
 }
@@ -170,7 +177,7 @@ fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {
             row.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         moment(
             row.at,
-            "audit",
+            Step::Audited { action: &row.action, data: &data },
             format!("{} by {}{because}", row.action, row.actor),
             json!({ "action": row.action, "actor": row.actor, "from": row.from_status, "to": row.to_status,
                     "version": row.version, "reason": row.reason, "data": data }),
@@ -178,8 +185,9 @@ fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {
     })
 }
 
-fn moment(at: i64, what: &'static str, detail: String, data: Value) -> Moment {
-    Moment { at: Timestamp::from_microsecond(at).unwrap_or_default(), what, detail, data }
+fn moment(at: i64, step: Step<'_>, detail: String, data: Value) -> Moment {
+    let at = Timestamp::from_microsecond(at).unwrap_or_default();
+    Moment { at, what: step.what(), title: step.title(), detail, data }
 }
 
 fn written(at: i64) -> String {

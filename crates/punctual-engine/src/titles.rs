@@ -12,6 +12,10 @@ use punctual_store::{Conn, StoreError};
 
 use crate::Engine;
 
+mod steps;
+
+pub use steps::{Step, actor};
+
 /// Keys that are asked for at once; a year's forecast has more.
 const AT_ONCE: usize = 2_000;
 /// Longer texts of people are cut in a title.

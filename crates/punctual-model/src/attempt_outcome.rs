@@ -27,6 +27,16 @@ impl AttemptOutcome {
         }
     }
 
+    /// As people read it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Delivered => "accepted",
+            Self::Transient => "failed for now",
+            Self::Permanent => "refused",
+            Self::Uncertain => "uncertain",
+        }
+    }
+
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
     }

@@ -84,6 +84,12 @@ pub struct DeliveryPolicy {
     /// What people can choose from on their page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<KnownTopic>,
+    /// Who writes to people, as their page says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub organisation: Option<String>,
+    /// The colour of that page, such as `#1a6f5c`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colour: Option<String>,
 }
 
 /// A topic as people see it.

@@ -17,6 +17,7 @@ mod tests;
 pub use answers::{ANSWER_BYTES_MAX, ANSWERS_MAX, Visible, check_answers, visible};
 pub use instance::{InstanceEvent, InstanceStatus};
 pub use lint::{Warning, lint};
+pub use read::is_colour;
 pub(crate) use read::localised;
 pub use recipe::{Candidate, Recipe};
 pub use schedule::{Advance, advance, expires_at, first_send, latest_send};

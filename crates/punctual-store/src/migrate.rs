@@ -77,6 +77,7 @@ const STEPS: &[Step] = &[
     step!(65, "0065_earlier_attempts"),
     step!(70, "0070_saved_views"),
     step!(75, "0075_quotas"),
+    step!(80, "0080_reminder_sends"),
     step!(85, "0085_people_changed"),
 ];
 

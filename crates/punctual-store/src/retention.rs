@@ -165,6 +165,7 @@ pub const TABLES: &[TableRule] = &[
     rule("reconciliations", Few, "one for each provider"),
     rule("reminder_changes", Few, "one for each setting and business unit that changed"),
     rule("reminder_children", With("sources"), ""),
+    rule("reminder_sends", Removed(Messages), "what a setting has sent, for people"),
     rule("reminder_settings", Defined, "a deleted setting stays, because keys name it"),
     rule("reminder_states", With("sources"), "a threshold that has fired does not fire again"),
     rule("report_subscriptions", Defined, "a deleted subscription stays, because keys name it"),

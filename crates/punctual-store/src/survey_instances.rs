@@ -8,7 +8,7 @@ use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{Reach, survey::InstanceStatus};
 
 pub use change::{Change, complete, delete, open, settle};
-pub use query::{InstanceFilter, StatusCount, Walked, counts, list, open_after, page, walk};
+pub use query::{Answered, InstanceFilter, StatusCount, Walked, counts, list, open_after, page, walk};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 

@@ -31,7 +31,7 @@ pub use query::{Counts, by_id, by_key, by_keys, counts, is_busy, retries_of, ret
 
 pub(crate) use operate::STARTS_AGAIN;
 pub(crate) use queued::forget_queued;
-pub use queued::{NAMED, QueuedRow, coordinates, keep_queued, queued};
+pub use queued::{NAMED, QueuedRow, coordinates, first_queued, keep_queued, queued};
 pub use traces::{Asked, AskedFor, note_traces, traces};
 
 use crate::StoreError;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use punctual_model::{
     delivery_policy::{handling::ORDER_MAX, hours::Day},
     durations, local_time,
+    survey::is_colour,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -323,6 +324,14 @@ pub struct DeliveryPolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub topics: Vec<TopicTitle>,
+    /// Who writes to people, as their page says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Rafidain Motors")]
+    pub organisation: Option<String>,
+    /// The colour of that page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "#1a6f5c")]
+    pub colour: Option<String>,
 }
 
 /// A topic as people see it.
@@ -347,7 +356,12 @@ impl DeliveryPolicy {
                 topics.push(topic);
             }
         }
-        fields.finish().map(|()| Self { daily_cap, digest_at, topics })
+        let organisation = fields.optional_text("organisation", 1..=NAME_MAX);
+        let colour = fields.optional_text("colour", 1..=7);
+        if colour.as_deref().is_some_and(|colour| !is_colour(colour)) {
+            fields.refuse("colour", Code::OutOfRange, "`colour` is written as `#1a6f5c`.");
+        }
+        fields.finish().map(|()| Self { daily_cap, digest_at, topics, organisation, colour })
     }
 }
 
@@ -391,12 +405,15 @@ mod tests {
 
     #[test]
     fn settings_of_everybody_name_their_faults() {
-        let body =
-            json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers"}]});
+        let body = json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers"}],
+                "organisation": "Rafidain Motors", "colour": "#0B5f8a"});
         assert_eq!(serde_json::to_value(DeliveryPolicy::read(&body, "").unwrap()).unwrap(), body);
-        let odd = json!({"digestAt": "8", "topics": [{"name": ""}], "cap": 1});
+        let odd = json!({"digestAt": "8", "topics": [{"name": ""}], "colour": "red;", "organisation": "", "cap": 1});
         let found: Vec<_> =
             faults(DeliveryPolicy::read(&odd, "")).into_iter().map(|(pointer, _)| pointer).collect();
-        assert_eq!(found, ["/digestAt", "/topics/0/name", "/topics/0/title", "/cap"]);
+        assert_eq!(
+            found,
+            ["/digestAt", "/topics/0/name", "/topics/0/title", "/organisation", "/colour", "/cap"]
+        );
     }
 }

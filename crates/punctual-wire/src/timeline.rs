@@ -11,9 +11,12 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TimelineEntry {
     pub at: Timestamp,
-    /// A word such as `created`, `claimed`, `attempt`, `delivered`, `parked`.
-    #[schema(example = "attempt")]
+    /// A word for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`.
+    #[schema(example = "attemptEnded")]
     pub what: Cow<'static, str>,
+    /// What it is called for people.
+    #[schema(example = "Attempt 1 to ann@example.org: accepted")]
+    pub title: String,
     /// A sentence for people.
     pub detail: String,
     /// The facts behind the sentence.

@@ -39,6 +39,7 @@ pub async fn list(
         counted: false,
         before: query.page.cursor,
         limit: i64::from(query.page.limit),
+        ..InstanceFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
     let found = survey_instances::page(&mut reader.conn(), &caller.by.reach(), &filter).await?;

@@ -218,6 +218,9 @@ async fn the_same_key_is_one_schedule(bed: TestBed) {
     let reported: Vec<_> =
         trace["items"].as_array().unwrap().iter().map(|item| item["what"].as_str().unwrap()).collect();
     assert_eq!(reported, ["created", "conflict", "release", "completed"]);
+    let named: Vec<_> =
+        trace["items"].as_array().unwrap().iter().map(|item| item["title"].as_str().unwrap()).collect();
+    assert_eq!(named, ["Planned", "Put on hold", "Released", "Completed"]);
 }
 
 async fn a_tick_says_what_it_did(bed: TestBed) {
@@ -252,6 +255,23 @@ async fn work_is_released_repeated_and_cancelled(bed: TestBed) {
     assert_eq!(bed.sent_to(), ["x", "x"]);
     let trace = client.get(&format!("/api/v1/work/{id}/trace")).await.expect(200);
     assert!(trace["items"].as_array().unwrap().iter().any(|item| item["what"] == "repeated"), "{trace}");
+    // The timeline of what it sent names the work as the work does, and never by its key.
+    let found = client.get("/api/v1/notifications").await.expect(200);
+    let sent = found["items"][0]["id"].as_str().unwrap();
+    let timeline = client.get(&format!("/api/v1/notifications/{sent}/timeline")).await.expect(200);
+    let items = timeline["items"].as_array().unwrap();
+    let titles: Vec<_> = items.iter().map(|item| item["title"].as_str().unwrap()).collect();
+    let expected =
+        ["Planned", "Due", "Queued", "Attempt 1 to x is under way", "Attempt 1 to x: accepted", "Delivered"];
+    assert_eq!(titles, expected);
+    let title = client
+        .get(&format!("/api/v1/work/{}", items[0]["data"]["workId"].as_str().unwrap()))
+        .await
+        .expect(200);
+    let title = title["title"].as_str().unwrap().to_owned();
+    assert!(items[0]["detail"].as_str().unwrap().starts_with(&title), "{timeline}");
+    let details: Vec<_> = items.iter().map(|item| item["detail"].as_str().unwrap()).collect();
+    assert!(!details.join(" ").contains("message:m"), "{details:?}");
 }
 
 async fn a_jump_runs_what_is_ready(bed: TestBed) {

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::State,
-    http::{HeaderMap, StatusCode, Uri},
+    http::{HeaderMap, Uri},
     routing::{get, post},
 };
 use jiff::Timestamp;
@@ -21,7 +21,7 @@ use punctual_wire::Problem;
 
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, see_other},
     cookies, device,
     form::{Fields, Signed},
     frame::{Frame, Visit},
@@ -116,18 +116,19 @@ async fn shown(
         Some(user) => format!("{}, {} for {reach}.", user.email, user.role),
         None => format!("Signed in with the key {}, for {reach}.", visit.viewer.name),
     };
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let mut response = page(&AccountPage {
-        frame: visit.frame(app, "My account", "/account").await?,
-        sentence,
-        done,
-        has_password: user.is_some_and(|user| user.password_hash.is_some()),
-        shortest: passwords::SHORTEST,
-        faults,
-        sessions: open_rows(app, visit, &visit.viewer.owner, cookies::session(headers)).await?,
-    })?;
-    *response.status_mut() = status;
-    Ok(response)
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &AccountPage {
+            frame: visit.frame(app, "My account", "/account").await?,
+            sentence,
+            done,
+            has_password: user.is_some_and(|user| user.password_hash.is_some()),
+            shortest: passwords::SHORTEST,
+            faults,
+            sessions: open_rows(app, visit, &visit.viewer.owner, cookies::session(headers)).await?,
+        },
+        is_refused,
+    )
 }
 
 /// Changes the password. All sessions end, and this browser gets a new one.

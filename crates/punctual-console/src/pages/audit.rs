@@ -1,5 +1,7 @@
 //! The audit: who did what, newest first, with filters, a time range and a file of what was found.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::{
     Router,
@@ -9,6 +11,7 @@ use axum::{
     routing::get,
 };
 use jiff::{Timestamp, tz::TimeZone};
+use punctual_engine::titles::line;
 use punctual_model::{
     AuditAction, reason,
     table::{Cell, Column, Kind, Table},
@@ -16,6 +19,9 @@ use punctual_model::{
 use punctual_store::{
     Stretch,
     audit::{self, AuditFilter, AuditSubject, ListedEntry},
+    notifications,
+    operations::subjects,
+    reminders, report_subscriptions,
 };
 use punctual_wire::audit::{SubjectName, place, read_place};
 
@@ -27,7 +33,11 @@ use crate::{
     links,
     times::When,
     views::SavedViews,
+    words,
 };
+
+/// What subjects are called, by their ids.
+type Names = HashMap<String, String>;
 
 const ROWS: i64 = 50;
 /// Entries of a file at most, and those that are read for it at once.
@@ -71,6 +81,8 @@ struct Row {
     action: String,
     sentence: String,
     subject: String,
+    /// Its id, where nobody can read that.
+    key: Option<String>,
     link: Option<String>,
     reason: String,
     unit: String,
@@ -142,10 +154,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         format!("/audit{}", links::query(pairs.into_iter().chain([("after", after.as_str())])))
     });
     let now = Visit::now(&app);
+    let names = names(&app, &visit, &rows).await?;
     page(&AuditPage {
         frame: visit.frame(&app, "Audit", "/audit").await?,
         views: SavedViews::of(&app, &visit).await?,
-        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        rows: rows.into_iter().map(|row| shaped(row, &names, &visit, now)).collect(),
         export: format!("/audit.csv{}", links::query(pairs)),
         actions: AuditAction::all().iter().map(|action| (action.as_str(), action.sentence())).collect(),
         asked,
@@ -153,7 +166,35 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     })
 }
 
-fn shaped(row: ListedEntry, visit: &Visit, now: Timestamp) -> Row {
+/// The part of an id that nobody can read: of `subscription/UUID` the end.
+fn opaque(id: &str) -> Option<&str> {
+    id.rsplit(['/', ':']).next().filter(|last| words::is_opaque(last))
+}
+
+/// The names of subjects whose ids say nothing, by kind and id.
+async fn names(app: &App, visit: &Visit, rows: &[ListedEntry]) -> Result<Names, Refusal> {
+    let reach = visit.viewer.by.reach();
+    let of = |kind: &str| -> Vec<String> {
+        let own = rows.iter().filter(|row| row.subject_kind == kind);
+        own.filter_map(|row| opaque(&row.subject_id)).map(str::to_owned).collect()
+    };
+    let mut reader = app.engine.store.read_for_people().await?;
+    let conn = &mut reader.conn();
+    let reminders = reminders::settings::by_ids(conn, &reach, of("reminder-setting")).await?;
+    let reports =
+        report_subscriptions::by_guids(conn, &reach, [of("report-subscription"), of("rollout")].concat())
+            .await?;
+    let messages = notifications::by_ids(conn, &reach, of("notification")).await?;
+    let events = subjects::by_ids(conn, &reach, [of("event"), of("task")].concat()).await?;
+    let named = |id: String, name: &str| (id, line(name));
+    let all = reminders.into_iter().map(|row| named(row.id, &row.name));
+    let all = all.chain(reports.into_iter().map(|row| named(row.guid, &row.name)));
+    let all = all.chain(messages.into_iter().map(|row| named(row.id.to_string(), &row.subject)));
+    let all = all.chain(events.into_iter().map(|row| named(row.id, &row.title)));
+    Ok(all.filter(|(_, name)| !name.is_empty()).collect())
+}
+
+fn shaped(row: ListedEntry, names: &Names, visit: &Visit, now: Timestamp) -> Row {
     let sentence = row.action.parse::<AuditAction>().map_or("", AuditAction::sentence);
     let link = match row.subject_kind.as_str() {
         "work" => Some(format!("/work/{}", links::encoded(&row.subject_id))),
@@ -171,7 +212,12 @@ fn shaped(row: ListedEntry, visit: &Visit, now: Timestamp) -> Row {
         sentence: sentence.to_owned(),
         action: row.action,
         link: link.filter(|_| !row.subject_id.is_empty()),
-        subject: named(&row.subject_kind, &row.subject_id),
+        key: opaque(&row.subject_id).map(|_| row.subject_id.clone()),
+        subject: match opaque(&row.subject_id).map(|id| names.get(id)) {
+            Some(Some(name)) => format!("{}: {name}", row.subject_kind.replace('-', " ")),
+            Some(None) => row.subject_kind.replace('-', " "),
+            None => named(&row.subject_kind, &row.subject_id),
+        },
         reason: row.reason.as_deref().map(|code| reason::sentence_of(code).to_owned()).unwrap_or_default(),
         unit: row.business_unit.unwrap_or_default(),
         digest: row.digest.map(|digest| (digest.chars().take(12).collect(), digest)),

@@ -16,6 +16,7 @@ use punctual_store::{
     notifications::{self, NotificationRow},
     receipts::{self, ReceiptRow},
     skipped_targets::{self, SkippedTarget},
+    work,
 };
 use punctual_templates::Rendered;
 use punctual_wire::Problem;
@@ -126,6 +127,17 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let attempts = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
+    let work = match row.work_id {
+        Some(id) => work::by_id(&mut reader.conn(), &visit.viewer.by.reach(), id.0).await?,
+        None => None,
+    };
+    let work = match work {
+        Some(of) => {
+            let reach = visit.viewer.by.reach();
+            Some((of.id, app.engine.title(&mut reader.conn(), &reach, &of.kind, &of.key).await?))
+        }
+        None => None,
+    };
     drop(reader);
     let moments = app.engine.timeline(&visit.viewer.by.reach(), &row.id.to_string()).await?;
     let content = Content::from(app.engine.content_of(&row).await?);
@@ -138,7 +150,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),
         created: visit.zone.exact(row.created_at),
-        details: details(&row),
+        details: details(&row, work),
         targets: targets(&attempts, &skipped, &reported, &visit, now),
         not_delivered: reported.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
         can_acknowledge: visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref()),
@@ -188,7 +200,7 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
     }
 }
 
-fn details(row: &NotificationRow) -> Vec<Detail> {
+fn details(row: &NotificationRow, work: Option<(i64, String)>) -> Vec<Detail> {
     let of = |name: &str, value: &str| Some(format!("/outbox{}", crate::links::query([(name, value)])));
     let mut details = vec![
         Detail { name: "Channel", value: row.channel.to_string(), link: Some("/channels".to_owned()) },
@@ -206,11 +218,8 @@ fn details(row: &NotificationRow) -> Vec<Detail> {
     for (name, value, link) in optional {
         details.extend(value.clone().map(|value| Detail { name, value, link }));
     }
-    let work = row.work_id.map(|id| Detail {
-        name: "Work",
-        value: id.to_string(),
-        link: Some(format!("/work/{id}")),
-    });
+    let work =
+        work.map(|(id, title)| Detail { name: "Work", value: title, link: Some(format!("/work/{id}")) });
     details.extend(work);
     details.push(Detail { name: "Id", value: row.id.to_string(), link: None });
     details
@@ -294,32 +303,21 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
     let mut one = Happened {
         detail: moment.detail.clone(),
         raw: pretty(&moment.data),
-        ..Happened::new(moment.at, moment.what)
+        ..Happened::new(moment.at, moment.title.clone())
     };
     match moment.what {
         "workCreated" => {
-            one.title = "Planned".to_owned();
             let due = text("dueAt").parse().map_or(String::new(), |due| zone.exact(due).text);
-            one.detail = format!("{}, for {due}", text("key"));
+            one.detail = format!("{}, for {due}", text("title"));
             one.link = Some(format!("/work/{}", text("workId")));
         }
-        "workDecided" => {
-            one.title = "Due".to_owned();
-            one.link = Some(format!("/work/{}", text("workId")));
-        }
-        "enqueuedAtSite" => one.title = format!("Handed in at site {}", text("site")),
-        "queued" => {
-            one.title = "Queued".to_owned();
-            one.detail = format!("for {}", text("channel"));
-        }
-        "attemptStarted" => {
-            one.title = format!("Attempt {} to {} is under way", moment.data["attempt"], text("target"));
-            one.detail = format!("by {}", text("node"));
-        }
+        "workDecided" => one.link = Some(format!("/work/{}", text("workId"))),
+        "enqueuedAtSite" => one.detail = String::new(),
+        "queued" => one.detail = format!("for {}", text("channel")),
+        "attemptStarted" => one.detail = format!("by {}", text("node")),
         "attemptEnded" => {
             let pill = words::outcome(AttemptOutcome::parse(text("outcome")));
             one.class = pill.class.split(' ').next().unwrap_or_default();
-            one.title = format!("Attempt {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
             let took = moment.data["durationMs"]
                 .as_i64()
                 .map_or(String::new(), |ms| format!("within {}", rough(ms * 1_000)));
@@ -327,43 +325,28 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
             one.detail = if answer.is_empty() { took } else { format!("{answer} · {took}") };
         }
         "confirmed" => {
-            one.title = format!("Arrived at {}", text("target"));
             one.detail = "as the provider says".to_owned();
             one.class = "good";
         }
         "notDelivered" => {
-            one.title = format!("Did not arrive at {}", text("target"));
             let said = [text("detail"), text("code")].into_iter().find(|said| !said.is_empty());
             one.detail = said.unwrap_or("the provider gave no reason").to_owned();
             one.class = "bad";
         }
         "complained" => {
-            one.title = format!("{} called it spam", text("target"));
             one.detail = "as the provider says".to_owned();
             one.class = "bad";
         }
-        "targetSkipped" => {
-            one.title = format!("{} was left out", text("target"));
-            one.link = Some("/suppressions".to_owned());
-        }
+        "targetSkipped" => one.link = Some("/suppressions".to_owned()),
         "delivered" => {
-            one.title = "Delivered".to_owned();
             one.detail = String::new();
             one.class = "good";
         }
-        "waiting" => {
-            one.title = "Waits for its channel".to_owned();
-            one.detail = words::reason(Some(text("reason")));
-        }
+        "waiting" => one.detail = words::reason(Some(text("reason"))),
         "audit" => {
             let reason = moment.data["reason"].as_str();
-            return audited(
-                moment.at,
-                text("action"),
-                text("actor"),
-                reason,
-                &Value::Object(moment.data.as_object().cloned().unwrap_or_default()),
-            );
+            let raw = Value::Object(moment.data.as_object().cloned().unwrap_or_default());
+            return audited(moment.at, text("action"), text("actor"), reason, &raw, zone);
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 mod editor;
 mod fields;
+mod sent;
 mod shape;
 mod triggers;
 
@@ -28,7 +29,7 @@ use crate::{
 const ROWS: usize = 200;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/reminders", get(show)).merge(editor::pages())
+    Router::new().route("/reminders", get(show)).merge(editor::pages()).merge(sent::pages())
 }
 
 #[derive(Template)]

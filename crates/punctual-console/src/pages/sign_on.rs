@@ -7,7 +7,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, Uri},
+    http::Uri,
     routing::{get, post},
 };
 use punctual_engine::{
@@ -19,7 +19,7 @@ use punctual_store::business_units;
 
 use crate::{
     App, Shared,
-    answer::{Page, page, see_other},
+    answer::{self, Page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     words,
@@ -154,36 +154,37 @@ async fn form(app: &App, visit: &Visit, entered: NewSignOn, shown: Shown) -> Pag
     drop(reader);
     let of_file = app.sign_on.of_file().map(|sign_on| of_file(sign_on));
     let Shown { faults, done, tried } = shown;
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let mut response = page(&SignOnPage {
-        frame: visit.frame(app, "Single sign-on", HERE).await?,
-        sentence: match (&of_file, is_kept) {
-            (Some(_), _) => {
-                "Set up in the configuration file, which wins over what is set up here.".to_owned()
-            }
-            (None, true) => format!("People sign in with {}.", entered.name),
-            (None, false) => "Not set up: people sign in with passwords and keys.".to_owned(),
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &SignOnPage {
+            frame: visit.frame(app, "Single sign-on", HERE).await?,
+            sentence: match (&of_file, is_kept) {
+                (Some(_), _) => {
+                    "Set up in the configuration file, which wins over what is set up here.".to_owned()
+                }
+                (None, true) => format!("People sign in with {}.", entered.name),
+                (None, false) => "Not set up: people sign in with passwords and keys.".to_owned(),
+            },
+            done,
+            tried,
+            of_file,
+            is_kept,
+            redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),
+            kept_secret: stored.and_then(|stored| stored.client_secret),
+            no_secret: client_secret == GivenSecret::TakenAway,
+            secret: match client_secret {
+                GivenSecret::Given(given) => given,
+                GivenSecret::LeftOut | GivenSecret::TakenAway => String::new(),
+            },
+            scopes: entered.scopes.join(" "),
+            mappings: rows(&entered, &faults),
+            entered,
+            faults,
+            roles: Role::ALL.map(Role::as_str),
+            offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
         },
-        done,
-        tried,
-        of_file,
-        is_kept,
-        redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),
-        kept_secret: stored.and_then(|stored| stored.client_secret),
-        no_secret: client_secret == GivenSecret::TakenAway,
-        secret: match client_secret {
-            GivenSecret::Given(given) => given,
-            GivenSecret::LeftOut | GivenSecret::TakenAway => String::new(),
-        },
-        scopes: entered.scopes.join(" "),
-        mappings: rows(&entered, &faults),
-        entered,
-        faults,
-        roles: Role::ALL.map(Role::as_str),
-        offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
-    })?;
-    *response.status_mut() = status;
-    Ok(response)
+        is_refused,
+    )
 }
 
 fn of_file(sign_on: &SignOn) -> OfFile {

@@ -8,6 +8,7 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
+use punctual_engine::titles::Titled;
 use punctual_model::WorkStatus;
 use punctual_store::{
     sources::{self, SourceRow},
@@ -123,6 +124,7 @@ struct SourcePage {
 
 struct Planned {
     id: i64,
+    title: String,
     key: String,
     pill: Pill,
     reason: String,
@@ -137,6 +139,9 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("source", format!("{kind}/{id}"))))?;
     let planned =
         work::of_source(&mut reader.conn(), &visit.viewer.by.reach(), &kind, &id, WORK_SHOWN).await?;
+    let titled: Vec<Titled<'_>> =
+        planned.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
     drop(reader);
     let waiting = planned.iter().filter(|row| row.is(&[WorkStatus::Pending])).count();
     let state: Value = serde_json::from_str(&row.state).unwrap_or_default();
@@ -150,7 +155,11 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
         },
         pill: pill(&row),
         state: serde_json::to_string_pretty(&state).unwrap_or_default(),
-        work: planned.into_iter().map(|row| shaped_work(row, &visit, now)).collect(),
+        work: planned
+            .into_iter()
+            .zip(titles)
+            .map(|(row, title)| shaped_work(row, title, &visit, now))
+            .collect(),
         today: now.strftime("%Y-%m-%d").to_string(),
         path: link(&kind, &id),
         back: of_type(&kind),
@@ -161,7 +170,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     })
 }
 
-fn shaped_work(row: WorkRow, visit: &Visit, now: Timestamp) -> Planned {
+fn shaped_work(row: WorkRow, title: String, visit: &Visit, now: Timestamp) -> Planned {
     let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
     Planned {
         id: row.id,
@@ -170,5 +179,6 @@ fn shaped_work(row: WorkRow, visit: &Visit, now: Timestamp) -> Planned {
         local: row.local_date.unwrap_or_default(),
         due: visit.zone.when(due, now),
         key: row.key,
+        title,
     }
 }

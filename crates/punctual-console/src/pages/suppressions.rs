@@ -15,7 +15,7 @@ use punctual_wire::{Problem, suppressions::read_key};
 use super::confirm::{Confirm, Item};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     form::{Act, Fields},
     frame::{Frame, Visit},
     links,
@@ -105,25 +105,29 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
     kinds.extend(rows.iter().map(|row| row.channel_type.clone()));
     kinds.sort_unstable();
     kinds.dedup();
-    page(&SuppressionsPage {
-        frame: visit.frame(app, "Suppression list", "/channels").await?,
-        views: SavedViews::of(app, visit).await?,
-        sentence,
-        done: done(fields),
-        is_empty: count == 0,
-        rows: rows.into_iter().map(|row| shaped(row, visit, now)).collect(),
-        q: fields.text("q").to_owned(),
-        kind: fields.text("type").to_owned(),
-        reason: fields.text("reason").to_owned(),
-        reasons: SuppressionReason::ALL.map(|reason| (reason.as_str(), word(reason))).to_vec(),
-        kinds,
-        next,
-        may_act: visit.viewer.may_act(),
-        entered: if fault.is_some() { fields.text("address").to_owned() } else { String::new() },
-        chosen: if fault.is_some() { fields.text("channelType").to_owned() } else { "email".to_owned() },
-        detail: if fault.is_some() { fields.text("detail").to_owned() } else { String::new() },
-        fault,
-    })
+    let is_refused = fault.is_some();
+    answer::form(
+        &SuppressionsPage {
+            frame: visit.frame(app, "Suppression list", "/channels").await?,
+            views: SavedViews::of(app, visit).await?,
+            sentence,
+            done: done(fields),
+            is_empty: count == 0,
+            rows: rows.into_iter().map(|row| shaped(row, visit, now)).collect(),
+            q: fields.text("q").to_owned(),
+            kind: fields.text("type").to_owned(),
+            reason: fields.text("reason").to_owned(),
+            reasons: SuppressionReason::ALL.map(|reason| (reason.as_str(), word(reason))).to_vec(),
+            kinds,
+            next,
+            may_act: visit.viewer.may_act(),
+            entered: if fault.is_some() { fields.text("address").to_owned() } else { String::new() },
+            chosen: if fault.is_some() { fields.text("channelType").to_owned() } else { "email".to_owned() },
+            detail: if fault.is_some() { fields.text("detail").to_owned() } else { String::new() },
+            fault,
+        },
+        is_refused,
+    )
 }
 
 fn word(reason: SuppressionReason) -> &'static str {

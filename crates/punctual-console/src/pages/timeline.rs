@@ -1,6 +1,7 @@
 //! A vertical timeline: what happened when, how long it took, in plain words, with the raw data folded below.
 
 use jiff::Timestamp;
+use punctual_engine::titles::{self, Step as Named};
 use serde_json::Value;
 
 use crate::{
@@ -60,45 +61,30 @@ pub fn in_order(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
 }
 
 /// An entry of the audit in plain words.
-pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, raw: &Value) -> Happened {
-    let who = match actor.strip_prefix("key:") {
-        Some(name) => name.to_owned(),
-        None if actor == "recipient" => "the recipient".to_owned(),
-        None => "Punctual itself".to_owned(),
-    };
+pub fn audited(
+    at: Timestamp,
+    action: &str,
+    actor: &str,
+    reason: Option<&str>,
+    raw: &Value,
+    zone: &Zone,
+) -> Happened {
+    let who = titles::actor(actor);
     let class = match action {
         "hold" | "park" | "conflict" => "bad",
         "release" | "retry" => "good",
         _ => "",
     };
-    let title = match action {
-        "hold" | "conflict" => "Put on hold".to_owned(),
-        "park" => "Parked".to_owned(),
-        "release" => "Released".to_owned(),
-        "retry" => "Retried".to_owned(),
-        "discard" => "Discarded".to_owned(),
-        "cancel" => "Cancelled".to_owned(),
-        "withdraw" => "Withdrawn".to_owned(),
-        "deactivate" => "Skipped".to_owned(),
-        "note" => "Noted".to_owned(),
-        "acknowledge" => "Seen".to_owned(),
-        "defer" => match raw["data"]["until"].as_str() {
-            Some(until) => format!("Waits until {until}"),
-            None => "Waits".to_owned(),
-        },
-        "fail-over" => {
-            let channel = |name: &str| raw["data"][name].as_str().unwrap_or_default().to_owned();
-            format!("Goes on over {} instead of {}", channel("to"), channel("from"))
-        }
-        "leave-out" => format!("{} is left out", raw["data"]["target"].as_str().unwrap_or_default()),
-        other => other.to_owned(),
-    };
+    let until = raw["data"]["until"].as_str().filter(|_| action == "defer");
+    let until = until.and_then(|until| until.parse().ok()).map(|until| zone.exact(until).text);
     let reason = reason.filter(|reason| !reason.is_empty());
     let detail = match (action, reason) {
         ("note", Some(text)) => format!("“{text}” — {who}"),
         (_, Some(code)) => format!("{} — {who}", words::reason(Some(code))),
         (_, None) => format!("by {who}"),
     };
+    let detail = until.map_or(detail.clone(), |until| format!("until {until}: {detail}"));
+    let title = Named::Audited { action, data: &raw["data"] }.title();
     Happened { class, detail, raw: pretty(raw), ..Happened::new(at, title) }
 }
 

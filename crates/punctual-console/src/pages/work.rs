@@ -153,7 +153,7 @@ fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row 
             Some(zone) => format!("{date} {}", zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")),
             None => date,
         }),
-        source: row.source_type.zip(row.source_id).map(|(kind, id)| format!("{kind}/{id}")),
+        source: row.source_type.zip(row.source_id).map(|(kind, id)| words::source(&kind, &id)),
         id: row.id,
         title,
         key: row.key,

@@ -8,7 +8,10 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_engine::{operate::WorkAction, titles::Titled};
+use punctual_engine::{
+    operate::WorkAction,
+    titles::{Step as Named, Titled},
+};
 use punctual_model::WorkStatus;
 use punctual_store::{
     audit,
@@ -168,7 +171,11 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         reason: words::reason(row.reason_code.as_deref()),
         earlier_reason: words::reason(row.earlier_reason.as_deref()),
         due: visit.zone.exact(due),
-        source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
+        source: row
+            .source_type
+            .as_ref()
+            .zip(row.source_id.as_ref())
+            .map(|(kind, id)| words::source(kind, id)),
         actions: if may_act { Action::of(&row) } else { Vec::new() },
         timeline: in_order(
             happened(&row, &entries, retries.iter().zip(repeated), &sent, &visit.zone),
@@ -213,10 +220,7 @@ fn happened<'r>(
     let created = Happened {
         detail: format!("for {}", zone.exact(instant(row.due_at)).text),
         link: row.retry_of.map(|id| format!("/work/{id}")),
-        ..Happened::new(
-            instant(row.created_at),
-            if row.retry_of.is_some() { "Created as a retry" } else { "Planned" },
-        )
+        ..Happened::new(instant(row.created_at), Named::Created { is_retry: row.retry_of.is_some() }.title())
     };
     let mut all = vec![created];
     for one in entries {
@@ -224,7 +228,7 @@ fn happened<'r>(
             one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         let raw =
             json!({ "from": one.from_status, "to": one.to_status, "version": one.version, "data": data });
-        all.push(audited(instant(one.at), &one.action, &one.actor, one.reason.as_deref(), &raw));
+        all.push(audited(instant(one.at), &one.action, &one.actor, one.reason.as_deref(), &raw, zone));
     }
     for one in sent {
         all.push(Happened {
@@ -237,15 +241,16 @@ fn happened<'r>(
         all.push(Happened {
             detail: title,
             link: Some(format!("/work/{}", again.id)),
-            ..Happened::new(instant(again.created_at), "Repeated")
+            ..Happened::new(instant(again.created_at), Named::Repeated.title())
         });
     }
-    let (title, class) = match row.status {
-        WorkStatus::Completed => ("Completed", "good"),
-        WorkStatus::Failed => ("Failed", "bad"),
-        WorkStatus::Processing => ("Taken", ""),
+    let class = match row.status {
+        WorkStatus::Completed => "good",
+        WorkStatus::Failed => "bad",
+        WorkStatus::Processing => "",
         WorkStatus::Pending | WorkStatus::Deactivated | WorkStatus::Cancelled => return all,
     };
+    let title = Named::Now { status: row.status, on_hold: false }.title();
     let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
     all

@@ -98,8 +98,9 @@ impl Chromium {
     async fn message(&mut self, awaited: &str, end: Instant) -> Value {
         let mut bytes = Vec::new();
         let read = tokio::time::timeout_at(end, self.from.read_until(0, &mut bytes)).await;
-        let read = read
-            .unwrap_or_else(|_| panic!("no {awaited} within {PATIENCE:?}; last came {:?}", self.events.last()));
+        let read = read.unwrap_or_else(|_| {
+            panic!("no {awaited} within {PATIENCE:?}; last came {:?}", self.events.last())
+        });
         assert!(read.unwrap() > 0, "Chromium ended");
         bytes.pop();
         serde_json::from_slice(&bytes).unwrap()

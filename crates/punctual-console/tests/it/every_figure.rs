@@ -14,6 +14,7 @@ use crate::{
     reminders::put_source,
     samples::Samples,
     settings::with_adapters,
+    surveys::{answered, asked},
 };
 
 on_both! {
@@ -81,6 +82,27 @@ async fn full_day(bed: &TestBed) -> (TestBed, Samples) {
     for n in 0..120 {
         let state = json!({ "expiresOn": "2026-06-28", "email": format!("p{n}@example.org") });
         put_source(&bed, "document", &format!("more-{n}"), &state).await;
+    }
+    // Answers of every kind, over several days; more of one than a page has.
+    for n in 0..60 {
+        let id = asked(&bed, &format!("visit-{n}"), "en").await;
+        if n % 25 == 0 {
+            bed.run_for(86_400).await;
+        }
+        if n % 10 == 9 {
+            continue;
+        }
+        let mut all =
+            json!({ "rate": if n < 55 { 10 } else { n % 5 }, "complaint": "No", "when": "2026-05-02" });
+        match n % 3 {
+            0 => all["parts"] = json!(["People", "Place"]),
+            1 => all["parts"] = json!(["Place"]),
+            _ => all["complaint"] = json!("Yes"),
+        }
+        if n % 3 == 2 {
+            all["what"] = json!("It was late");
+        }
+        answered(&bed, &id, all).await;
     }
     let bed = hours(&bed).await;
     for _ in 0..3 {
@@ -174,6 +196,11 @@ async fn every_figure_opens_exactly_the_rows_that_it_counts(bed: TestBed) {
         assert!(counted.len() >= at_least, "{}", counted.len());
         let most = counted.values().max().copied().unwrap_or(0);
         assert!(at_least == 0 || most > 100, "no figure has more than a page: {most}");
+        for of in
+            ["question=parts&answer=", "question=rate&answer=", "answered=2026-", "day=2026-", "trigger="]
+        {
+            assert!(at_least == 0 || counted.keys().any(|link| link.contains(of)), "no figure with {of}");
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod flows_browser;
 mod frame;
 mod hardening;
 mod live;
+mod names;
 mod oidc_browser;
 mod oidc_provider;
 mod operations;

@@ -18,6 +18,7 @@ on_both! {
     operators_see_what_people_want;
     a_channel_shows_what_it_keeps_to;
     a_message_that_waits_says_why_on_its_page;
+    the_page_has_the_name_and_the_colour_of_the_organisation;
 }
 
 pub fn path(bed: &TestBed, topic: Option<&str>) -> String {
@@ -192,4 +193,37 @@ async fn a_message_that_waits_says_why_on_its_page(bed: TestBed) {
     let page = Client::admin(&bed).await.page(&format!("/notifications/{id}")).await;
     assert!(page.contains("It waits for the end of the quiet hours"), "{page}");
     bed.run_for(3600).await;
+}
+
+async fn the_page_has_the_name_and_the_colour_of_the_organisation(bed: TestBed) {
+    let (admin, stranger) = (Client::admin(&bed).await, Client::stranger(&bed).await);
+    let page = path(&bed, None);
+    let style = format!("{page}/colours.css");
+    let plain = stranger.get(&page).await.text;
+    assert!(!plain.contains("class=\"organisation\"") && !plain.contains("colours.css"), "{plain}");
+    let stored = admin.page("/settings/policy").await;
+    let number = crate::client::attribute(&stored, "name=\"version\" value=\"");
+    let base = crate::client::attribute(&stored, "name=\"base\" value=\"");
+    let save = async |colour: &str| {
+        let fields = [
+            ("known", "Delivery policy"),
+            ("version", number.as_str()),
+            ("base", base.as_str()),
+            ("as", "form"),
+            ("/organisation", "Rafidain & Sons"),
+            ("/colour", colour),
+        ];
+        admin.act("/settings/policy/save", &fields).await
+    };
+    let refused = save("red;}").await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    assert!(refused.text.contains("red;}") && refused.text.contains("#1a6f5c"), "{}", refused.text);
+    assert_eq!(save("#0b5f8a").await.status, 303);
+    let shown = stranger.get(&page).await.text;
+    assert!(shown.contains("<p class=\"organisation\" dir=\"auto\">Rafidain &#38; Sons</p>"), "{shown}");
+    assert!(shown.contains(&style), "{shown}");
+    let style = stranger.get(&style).await;
+    assert_eq!((style.status, style.text.as_str()), (200, ":root { --own: #0b5f8a; }\n"));
+    assert_eq!(style.headers["content-type"], "text/css; charset=utf-8");
+    assert_eq!(stranger.get("/p/nobody/colours.css").await.status, 404);
 }

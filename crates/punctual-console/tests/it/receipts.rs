@@ -96,7 +96,7 @@ async fn an_address_is_added_found_and_taken_off(bed: TestBed) {
     add("email", "Ann@Example.org").await.leads_to("/suppressions?done=added");
     add("sms", "+49 30 1234567").await.leads_to("/suppressions?done=added");
     let refused = add("email", "no address").await;
-    assert!(refused.status == 200 && refused.text.contains("value=\"no address\""), "{}", refused.text);
+    assert!(refused.status == 422 && refused.text.contains("value=\"no address\""), "{}", refused.text);
     let page = client.page("/suppressions").await;
     for shown in [
         "2 addresses get no messages.",

@@ -26,6 +26,7 @@ on_both! {
     the_overview_leaves_out_housekeeping;
     only_those_who_may_write_see_the_buttons;
     sources_and_the_calendar_show_what_is_planned;
+    a_setting_lists_what_it_has_sent;
 }
 
 pub fn definition() -> Value {
@@ -402,4 +403,56 @@ async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     client.get("/why?type=document&id=01&date=x").await.refused(422, "date_invalid");
     client.get("/why?type=document&id=none&date=2026-06-14").await.refused(404, "not_found");
     bed.leaves_open("what is planned");
+}
+
+async fn a_setting_lists_what_it_has_sent(bed: TestBed) {
+    bed.leaves_open("the later reminders are planned");
+    let client = Client::admin(&bed).await;
+    let text = definition().to_string();
+    assert_eq!(save(&client, &as_json(&text)).await.status, 303);
+    let id = rows(&client.page("/reminders").await).remove(0);
+    let editor = format!("/reminders/{id}");
+    let all = format!("/reminders/{id}/sent");
+    assert!(client.page(&editor).await.contains("Nothing was sent yet"));
+    assert!(client.page(&all).await.contains("Nothing was sent yet"));
+    // 55 sources, a day apart by threes: each sends one reminder 30 days before it expires.
+    let first: jiff::civil::Date = "2026-06-20".parse().unwrap();
+    for n in 0..55 {
+        let expires = first.checked_add(jiff::Span::new().days(n / 3)).unwrap();
+        put_source(&bed, "document", &n.to_string(), &json!({ "expiresOn": expires.to_string() })).await;
+    }
+    bed.run_for(32 * 86_400).await;
+    let titles = async |path: &str| {
+        let page = client.page(path).await;
+        let parts = page.split("data-row><span class=\"item-title\">").skip(1);
+        let found: Vec<String> = parts.map(|part| part.split('<').next().unwrap().to_owned()).collect();
+        (found, page)
+    };
+    let (newest, page) = titles(&editor).await;
+    assert_eq!(newest.len(), 5, "{page}");
+    assert!(page.contains(&format!("href=\"{all}\"")), "{page}");
+    let (mut found, mut path) = (Vec::new(), Some(all.clone()));
+    while let Some(at) = path {
+        let (more, page) = titles(&at).await;
+        assert!(more.len() <= 50 && page.matches("delivered").count() >= more.len(), "{page}");
+        found.extend(more);
+        path =
+            page.split("rel=\"next\" href=\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    }
+    let mut once = found.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), found.len(), "{found:?}");
+    assert!(found.len() > 55, "{found:?}");
+    assert_eq!(&found[..5], &newest[..]);
+    assert!(found[0].starts_with("First aid, document "), "{found:?}");
+    let days = found.iter().filter(|title| title.contains(": 30 days before ")).count();
+    assert_eq!(days, 55, "{found:?}");
+    // Newest first: what is sent 1 day before the first date came after all that is sent 30 days before.
+    let at = |text: &str| found.iter().position(|title| title.ends_with(text));
+    assert!(at(": 7 days before 20 Jun") < at(": 30 days before 20 Jun"), "{found:?}");
+    // What belongs to no business unit is the installation's: a caller with a limit sees none of it.
+    let limited = client.with_key(&[Scope::Read], Some(&["nz"])).await;
+    let reply = limited.get(&all).await;
+    assert!(!reply.text.contains("document 1:"), "{}", reply.text);
 }

@@ -203,7 +203,7 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Test
     wrong["report"]["source"] = json!({ "sql": { "connection": "warehouse", "query": "SELECT 1" } }); // tidy-allow: a user's query
     wrong["name"] = json!("kept <as> it is");
     let reply = client.act("/reports/new", &[("definition", &wrong.to_string())]).await;
-    assert_eq!(reply.status, 200);
+    assert_eq!(reply.status, 422);
     assert!(
         reply.text.contains("/report/source/sql/connection")
             && reply.text.contains("none is configured on this server"),
@@ -212,7 +212,7 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Test
     );
     assert!(reply.text.contains("kept &#60;as&#62; it is"), "{}", reply.text);
     let reply = client.act("/reports/new", &[("definition", "{oops")]).await;
-    assert!(reply.status == 200 && reply.text.contains("json_syntax"), "{}", reply.text);
+    assert!(reply.status == 422 && reply.text.contains("json_syntax"), "{}", reply.text);
     let guid = subscribe(&client, &weekly()).await;
     let editor = client.page(&format!("/reports/{guid}/edit")).await;
     assert_eq!(attribute(&editor, "name=\"version\" value=\""), "1");
@@ -323,7 +323,7 @@ async fn what_is_wrong_in_the_fields_stands_beside_them(bed: TestBed) {
         ("rowCap", "many"),
     ]);
     let reply = client.act("/reports/new", &wrong).await;
-    assert_eq!(reply.status, 200);
+    assert_eq!(reply.status, 422);
     let beside = |name: &str| {
         let field =
             reply.text.split(&format!("name=\"{name}\"")).nth(1).unwrap().split("</label>").next().unwrap();

@@ -192,7 +192,9 @@ impl Samples {
             "/invitation" => self.invitation.clone(),
             "/notifications/{id}" => format!("/notifications/{}", self.notification),
             "/work/{id}" => format!("/work/{}", self.work),
-            "/reminders/{id}" | "/reminders/{id}/remove" => route.replace("{id}", &self.reminder),
+            "/reminders/{id}" | "/reminders/{id}/sent" | "/reminders/{id}/remove" => {
+                route.replace("{id}", &self.reminder)
+            }
             "/operations/{kind}/{id}" | "/operations/{kind}/{id}/edit" => {
                 route.replace("{kind}", "events").replace("{id}", &self.event)
             }
@@ -244,7 +246,7 @@ pub fn is_page(route: &str) -> bool {
     let is_other = match route {
         // Files and what stands inside other pages; the stream.
         "/live" | "/notifications/{id}/html" | "/reports/{guid}/runs/{run}/files/{name}" => true,
-        "/s/{publicId}/colours.css" => true,
+        "/s/{publicId}/colours.css" | "/p/{token}/colours.css" => true,
         // What leads to the provider of a single sign-on.
         "/sign-in/with" | "/sign-in/answer" | "/sign-in/leave" => true,
         // A certificate as a file.

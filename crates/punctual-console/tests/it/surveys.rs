@@ -80,7 +80,7 @@ pub async fn asked(bed: &TestBed, wip: &str, locale: &str) -> String {
     }
 }
 
-async fn answered(bed: &TestBed, id: &str, answers: Value) {
+pub async fn answered(bed: &TestBed, id: &str, answers: Value) {
     let submission = Submission { answers: answers.as_object().unwrap().clone(), ..Submission::default() };
     submit(&bed.engine, &Catalogue::default(), id, &submission).await.unwrap();
 }
@@ -102,7 +102,7 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: TestBed) {
     assert_eq!(rows(&list), [survey.to_string()]);
     let page = client.page(&format!("/surveys/{survey}")).await;
     for expected_text in
-        ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2 answers", "People"]
+        ["4 asked, 2 answered: 50 %.", "NPS 0: 1 promoters", "&#60;b&#62;late", "2</a> answers", "People"]
     {
         assert!(page.contains(expected_text), "{expected_text}: {page}");
     }

@@ -100,7 +100,8 @@ fn first_locale(title: Option<&Value>) -> Option<&str> {
     if locales.contains_key("en") { Some("en") } else { locales.keys().next().map(String::as_str) }
 }
 
-fn is_colour(text: &str) -> bool {
+/// Whether a text is a colour as styles and definitions have it: `#1a6f5c`.
+pub fn is_colour(text: &str) -> bool {
     text.len() == 7 && text.starts_with('#') && text[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -138,6 +138,7 @@ const NOTHING: &[(&str, &[&str])] = &[
             "invitations.user_id",
             "operations_rules.id",
             "operations_rules.subject_id",
+            "reminder_sends.setting_id",
             "reminder_settings.id",
             "saved_views.owner",
             "sessions.key_id",

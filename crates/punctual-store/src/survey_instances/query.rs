@@ -19,26 +19,57 @@ pub struct InstanceFilter {
     pub customer_ref: Option<String>,
     /// Also those that were taken back after they were answered, as results count them.
     pub counted: bool,
+    /// By when the event happened, in microseconds: from and before.
+    pub triggered: Option<(i64, i64)>,
+    /// Only those with a response.
+    pub answered: Option<Answered>,
     pub before: Option<i64>,
     pub limit: i64,
 }
 
+/// Which responses are meant; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// By when they came, in microseconds: from and before.
+    pub within: Option<(i64, i64)>,
+    /// The question that was answered.
+    pub question: Option<String>,
+    /// The answer as JSON, or one of the answers where several may be chosen.
+    pub value: Option<String>,
+}
+
 // Pairs and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
 // survey, and would walk the instances of all surveys for those of one that is old.
-const LIST: Sql = sql!(
-    "survey_instances.list", as InstanceRow,
-    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
+const OF_SURVEY: &str = "
      WHERE {sqlite i.survey_id = $1 AND i.id < $5 AND i.id > $8}
            {postgres (i.survey_id, i.id) < ($1, $5) AND (i.survey_id, i.id) > ($1, $8)}
-       AND (NOT i.deleted OR ($9 AND ",
-    IS_COUNTED,
-    "))
+       AND (NOT i.deleted OR ($9 AND ";
+const FILTER: &str = "))
+       AND ($10 IS NULL OR i.triggered_at >= $10)
+       AND ($11 IS NULL OR i.triggered_at < $11)
        AND ($2 IS NULL OR i.status = $2)
        AND ($3 IS NULL OR i.trigger_id = $3)
        AND ($4 IS NULL OR i.customer_ref = $4)
-       AND {reach $7 i.business_unit}
-     ORDER BY i.survey_id DESC, i.id DESC
-     LIMIT $6",
+       AND {reach $7 i.business_unit}";
+const NEWEST: &str = " ORDER BY i.survey_id DESC, i.id DESC LIMIT $6";
+
+const LIST: Sql = sql!(
+    "survey_instances.list", as InstanceRow,
+    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}",
+    OF_SURVEY, IS_COUNTED, FILTER, NEWEST,
+);
+// Answers to a question with several choices are an array of JSON texts, without spaces.
+const ANSWERED: Sql = sql!(
+    "survey_instances.list_answered", as InstanceRow,
+    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
+     {sqlite CROSS} JOIN survey_responses r ON r.instance_id = i.id
+     LEFT JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $14",
+    OF_SURVEY, IS_COUNTED, FILTER,
+    " AND ($12 IS NULL OR r.completed_at >= $12)
+      AND ($13 IS NULL OR r.completed_at < $13)
+      AND ($14 IS NULL OR (a.value IS NOT NULL AND ($15 IS NULL OR a.value = $15
+          OR (a.value LIKE '[%' AND {sqlite instr(a.value, $15)}{postgres strpos(a.value, $15)} > 0))))",
+    NEWEST,
 );
 
 // The newest row that one page does not look at.
@@ -65,15 +96,19 @@ pub async fn page(
 ) -> Result<Stretch<InstanceRow>> {
     let f = filter.clone();
     let before = f.before.unwrap_or(i64::MAX);
-    let is_filtered =
-        f.status.is_some() || f.trigger.is_some() || f.customer_ref.is_some() || reach.units().is_some();
+    let is_filtered = f.status.is_some()
+        || f.trigger.is_some()
+        || f.customer_ref.is_some()
+        || f.triggered.is_some()
+        || f.answered.is_some()
+        || reach.units().is_some();
     let horizon: Option<Id> = if is_filtered {
         conn.fetch_optional(&HORIZON, args![f.survey_id, before, IN_ORDER, i64::MIN]).await?
     } else {
         None
     };
     let horizon = horizon.map(|row| row.id);
-    let bound = args![
+    let mut bound = args![
         f.survey_id,
         f.status,
         f.trigger,
@@ -82,9 +117,18 @@ pub async fn page(
         with_surplus(f.limit),
         reach,
         horizon.unwrap_or(i64::MIN),
-        f.counted
+        f.counted,
+        f.triggered.map(|(from, _)| from),
+        f.triggered.map(|(_, to)| to)
     ];
-    let rows = conn.fetch_all(&LIST, bound).await?;
+    let list = match f.answered {
+        None => &LIST,
+        Some(Answered { within, question, value }) => {
+            bound.extend(args![within.map(|(from, _)| from), within.map(|(_, to)| to), question, value]);
+            &ANSWERED
+        }
+    };
+    let rows = conn.fetch_all(list, bound).await?;
     Ok(Stretch::cut(rows, f.limit, |row: &InstanceRow| row.id, horizon.map(|id| id.saturating_add(1))))
 }
 
@@ -175,4 +219,4 @@ pub async fn walk(
     conn.fetch_all(&WALK, args![survey_id, after, limit, reach]).await
 }
 
-crate::db::statements![LIST, HORIZON, OPEN_AFTER, COUNTS, WALK];
+crate::db::statements![LIST, ANSWERED, HORIZON, OPEN_AFTER, COUNTS, WALK];

@@ -28,16 +28,25 @@ pub fn coordinates(ids: &[String]) -> Value {
 }
 
 fn named_in(row: &WorkRow) -> Vec<String> {
-    let read = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    named_by(row.result.as_deref())
+}
+
+fn named_by(result: Option<&str>) -> Vec<String> {
+    let read = result.and_then(|text| serde_json::from_str(text).ok());
     read.map_or_else(Vec::new, |Coordinates { notifications }| notifications)
+}
+
+/// The first notifications that a decision with this result queued.
+pub fn first_queued(result: Option<&str>) -> Vec<String> {
+    let mut named = named_by(result);
+    named.truncate(NAMED);
+    named
 }
 
 impl WorkRow {
     /// The first notifications that its decision queued; [`queued`] has all.
     pub fn queued(&self) -> Vec<String> {
-        let mut named = named_in(self);
-        named.truncate(NAMED);
-        named
+        first_queued(self.result.as_deref())
     }
 
     /// What its decision came to. Rows of earlier versions name every notification: of those the first are returned too.

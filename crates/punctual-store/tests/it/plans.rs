@@ -1,10 +1,12 @@
 //! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
 
-use punctual_model::{AttemptOutcome, NotificationStatus};
+use punctual_model::{AttemptOutcome, NotificationStatus, Reach};
 use punctual_store::{
     After, attempts,
     notifications::{self, AsOf, LaneStart},
-    receipts, suppressions, work,
+    receipts,
+    reminders::sends,
+    suppressions, work,
 };
 use punctual_testkit::{Database, TestBed, new_work, on_both};
 use sqlx::{Connection, PgConnection};
@@ -17,6 +19,7 @@ on_both! {
     a_purge_reads_only_what_it_removes;
     the_figures_never_read_finished_rows;
     the_suppression_list_and_receipts_are_found_by_their_keys;
+    what_a_setting_has_sent_is_read_from_its_newest;
 }
 
 /// A statement that inserts a hundred thousand rows, made from the numbers `n` of a series.
@@ -65,7 +68,8 @@ pub fn check(bed: &TestBed, statement: &str, index: &str) {
         let whole =
             ["Seq Scan on ", "SCAN "].iter().find_map(|scan| line.strip_prefix(scan)).is_some_and(|of| {
                 let table = of.split(' ').next().unwrap_or_default();
-                ["work", "notifications", "n", "attempts", "i", "survey_instances"].contains(&table)
+                ["work", "notifications", "n", "attempts", "i", "survey_instances", "reminder_sends", "s"]
+                    .contains(&table)
                     && !of.contains("USING")
             });
         assert!(!whole, "{statement} reads everything: {line}\n{text}");
@@ -348,4 +352,32 @@ async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: TestBed)
             .is_empty()
     );
     check(&bed, "receipts.waiting", "receipts_waiting");
+}
+
+async fn what_a_setting_has_sent_is_read_from_its_newest(bed: TestBed) {
+    let sent = many!(
+        "reminder_sends",
+        "setting_id, sent_at, work_id",
+        "CASE WHEN n % 2 = 0 THEN 's' ELSE 't' END, n, n"
+    );
+    fill(&bed, sent).await;
+    let done = many!(
+        "work",
+        "key, kind, trigger_type, due_at, status, ready_at, input_hash, input, created_at, updated_at",
+        "'done:' || n, 'test', 'at', n, 'completed', n, 'h', '{}', n, n"
+    );
+    fill(&bed, done).await;
+    for statement in ["reminder_sends.page", "reminder_sends.horizon", "reminder_sends.forget"] {
+        bed.faults.explain(statement);
+    }
+    let mut reader = bed.read().await;
+    sends::page(&mut reader.conn(), &Reach::Everything, "s", None, 50).await.unwrap();
+    check(&bed, "reminder_sends.horizon", "reminder_sends_pkey");
+    check(&bed, "reminder_sends.page", "reminder_sends_pkey");
+    let plan = bed.faults.plan("reminder_sends.page").join("\n");
+    assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{plan}");
+    drop(reader);
+    let mut tx = bed.begin().await;
+    sends::forget(&mut tx.conn(), bed.now(), 10).await.unwrap();
+    check(&bed, "reminder_sends.forget", "reminder_sends_by_age");
 }

@@ -6,13 +6,14 @@ use punctual_store::{
         changes::{self, ChangeRow},
         children::{self, ChildRow, Parent},
         reconciliations,
+        sends::{self, SentRow},
         settings::{self, SettingRow},
         states::{self, StateRow},
     },
     sources::{self, SourceChange},
     work,
 };
-use punctual_testkit::{TestBed, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 
 on_both! {
     a_setting_is_found_by_what_it_is_about_and_changed_by_version;
@@ -21,6 +22,7 @@ on_both! {
     progress_is_kept_by_key;
     sources_are_walked_by_id_and_by_change;
     rows_of_sources_and_rows_that_are_over_are_found_again;
+    what_a_setting_has_sent_is_listed_newest_first_and_forgotten_by_age;
 }
 
 fn setting(id: &str, source_type: &str, child_type: Option<&str>) -> SettingRow {
@@ -245,4 +247,35 @@ async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: TestBed) {
     );
     tx.commit().await.unwrap();
     bed.leaves_open("what was planned");
+}
+
+async fn what_a_setting_has_sent_is_listed_newest_first_and_forgotten_by_age(bed: TestBed) {
+    let row = |n: usize| NewWork {
+        business_unit: (n == 4).then(|| "nz".to_owned()),
+        ..new_work("message", &format!("message:m{n}"), bed.after(60))
+    };
+    bed.leaves_open("what is listed");
+    let rows: Vec<NewWork> = (0..5).map(row).collect();
+    bed.ensure(&rows).await;
+    let mut tx = bed.begin().await;
+    let conn = &mut tx.conn();
+    let keys = rows.iter().map(|row| row.key.as_str().to_owned()).collect();
+    let mut ids: Vec<i64> =
+        work::by_keys(conn, &Reach::Everything, keys).await.unwrap().iter().map(|row| row.id).collect();
+    ids.sort_unstable();
+    sends::put(conn, bed.after(1), &[("s", ids[0]), ("s", ids[1]), ("other", ids[2])]).await.unwrap();
+    sends::put(conn, bed.after(1), &[("s", ids[0])]).await.unwrap();
+    sends::put(conn, bed.after(2), &[("s", ids[3]), ("s", ids[4])]).await.unwrap();
+    let numbers = |rows: &[SentRow]| rows.iter().map(|row| row.work_id).collect::<Vec<_>>();
+    let first = sends::page(conn, &Reach::Everything, "s", None, 3).await.unwrap();
+    assert_eq!(numbers(&first.rows), [ids[4], ids[3], ids[1]]);
+    let rest = sends::page(conn, &Reach::Everything, "s", first.next, 3).await.unwrap();
+    assert_eq!((numbers(&rest.rows), rest.next), (vec![ids[0]], None));
+    let limited = Reach::limited_to(Some(vec!["nz".into()]));
+    let own = sends::page(conn, &limited, "s", None, 3).await.unwrap();
+    assert_eq!((numbers(&own.rows), own.next), (vec![ids[4]], None));
+    assert_eq!(sends::forget(conn, bed.after(2), 2).await.unwrap(), 2);
+    assert_eq!(sends::forget(conn, bed.after(2), 2).await.unwrap(), 1);
+    let left = sends::page(conn, &Reach::Everything, "s", None, 3).await.unwrap();
+    assert_eq!(numbers(&left.rows), [ids[4], ids[3]]);
 }

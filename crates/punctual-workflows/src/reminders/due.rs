@@ -8,7 +8,7 @@ use punctual_engine::{Claimed, Decide, Loads, Workflow, WritesRows};
 use punctual_model::{Decided, Decision, Effect, KeyParts, NewWork, Reach, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError,
-    reminders::{settings, states},
+    reminders::{sends, settings, states},
     sources,
     work::{Transfer, WorkRow},
 };
@@ -98,6 +98,8 @@ pub enum Put {
     Transfer(Transfer),
     /// A threshold has been reported and stays quiet until it is armed again.
     Fired(Fired),
+    /// What the page of its setting lists.
+    Sent { setting: String, work: i64 },
 }
 
 /// The state of a threshold that has fired.
@@ -113,10 +115,11 @@ impl WritesRows for Reminders {
     type Row = Put;
 
     async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
-        let (mut transfers, mut fired) = (Vec::new(), Vec::new());
+        let (mut transfers, mut fired, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             match row {
                 Put::Transfer(transfer) => transfers.push(transfer.clone()),
+                Put::Sent { setting, work } => sent.push((setting.as_str(), *work)),
                 Put::Fired(Fired { setting, source, metric, scope }) => {
                     fired.push((setting.clone(), source.clone(), metric.clone(), scope.clone()));
                 }
@@ -127,6 +130,9 @@ impl WritesRows for Reminders {
         fired.dedup();
         if !fired.is_empty() {
             states::fire(conn, now, &fired).await?;
+        }
+        if !sent.is_empty() {
+            sends::put(conn, now, &sent).await?;
         }
         Ok(())
     }
@@ -302,9 +308,10 @@ impl Loaded {
         let occurrence = Occurrence::of(key, due_at, own.and_then(|own| own.about));
         let mut message = policy.message(case, &occurrence, audience);
         message.not_after = setting.lateness.latest(ready_at);
+        let sent = Put::Sent { setting: setting.id.clone(), work: row.id };
         if self.providers.is_immediate(key) {
             message.kind = immediate::NOTIFICATION_KIND.to_owned();
-            return Decision::Deliver(vec![message]).into();
+            return Decided::from(Decision::Deliver(vec![message])).with_rows([sent]);
         }
         let fired = setting.rule.fired(case).map(|state| {
             Put::Fired(Fired {
@@ -314,6 +321,6 @@ impl Loaded {
                 scope: state.scope,
             })
         });
-        Decided::from(Decision::Deliver(vec![message])).with_rows(fired)
+        Decided::from(Decision::Deliver(vec![message])).with_rows(fired.into_iter().chain([sent]))
     }
 }

@@ -90,9 +90,9 @@ pub async fn dump(clock: &dyn Clock, pace: Pace, url: &str, file: &Path) -> Resu
         pace::copy(clock, pace, &mut from, &mut to).await?;
         to.sync_all().await
     };
-    let (copied, heard) = tokio::join!(copying, complaints.read_to_string(&mut said));
+    let (copied, received) = tokio::join!(copying, complaints.read_to_string(&mut said));
     let status = child.wait().await?;
-    heard?;
+    received?;
     copied.with_context(|| format!("cannot write {}", file.display()))?;
     ensure!(status.success(), "pg_dump failed: {}", said.trim());
     Ok(())

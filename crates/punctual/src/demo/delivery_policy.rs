@@ -13,7 +13,7 @@ use serde_json::json;
 pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let settings = json!({ "topics": [{ "name": "offers", "title": "Offers and news" },
-        { "name": "outages", "title": "Outages" }] });
+        { "name": "outages", "title": "Outages" }], "organisation": "Harbour Cold Stores", "colour": "#1d5f8a" });
     facts::put(&mut tx.conn(), now, SETTINGS, &settings.to_string()).await?;
     tx.commit().await?;
     for (person, wants) in [

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     Shared,
-    answer::{Page, page, see_other},
+    answer::{self, Page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     pages::entries::{by_field, listed, refused},
@@ -84,15 +84,19 @@ async fn form(app: &Shared, visit: &Visit, entered: Entered, faults: Vec<FieldEr
     channels.sort_unstable();
     channels.dedup();
     let field = |pointer: &str| pointer.split('/').nth(1).unwrap_or_default().replace("type", "channel");
-    page(&ListPage {
-        frame: visit.frame(app, &format!("Create list {}", entered.name), "/attention").await?,
-        faults: by_field(&faults, field),
-        name: entered.name,
-        channel: entered.channel,
-        channels,
-        targets: entered.targets,
-        unit: entered.unit,
-    })
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &ListPage {
+            frame: visit.frame(app, &format!("Create list {}", entered.name), "/attention").await?,
+            faults: by_field(&faults, field),
+            name: entered.name,
+            channel: entered.channel,
+            channels,
+            targets: entered.targets,
+            unit: entered.unit,
+        },
+        is_refused,
+    )
 }
 
 pub async fn save(State(app): State<Shared>, signed: Signed) -> Page {

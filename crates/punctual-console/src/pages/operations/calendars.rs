@@ -4,8 +4,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, State},
-    http::{StatusCode, Uri},
-    response::IntoResponse,
+    http::Uri,
     routing::{get, post},
 };
 use punctual_store::operations::{organisations, people};
@@ -18,7 +17,7 @@ use punctual_workflows::operations::{
 use super::{Tab, edit::Subjects, tabs};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     editor::{Field, Form, Kind, LARGE_FORM, Once, Part, shown_once},
     form::{Fields, Signed},
     frame::{Frame, Visit},
@@ -136,7 +135,7 @@ async fn link(State(app): State<Shared>, signed: Signed) -> Page {
         Err(faults) => {
             let mut shown = CalendarsPage::new(&app, &visit).await?;
             shown.link = shown.link.typed(&fields).with_faults(&faults);
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page(&shown)?).into_response())
+            answer::form(&shown, true)
         }
     }
 }
@@ -163,7 +162,7 @@ async fn take(State(app): State<Shared>, signed: Signed) -> Page {
     let mut shown = CalendarsPage::new(&app, &visit).await?;
     if !faults.is_empty() {
         shown.taking = shown.taking.typed(&fields).with_faults(&faults);
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, page(&shown)?).into_response());
+        return answer::form(&shown, true);
     }
     // Whoever is limited to business units makes things in the first of them.
     let unit = visit.viewer.unit_or_first("");

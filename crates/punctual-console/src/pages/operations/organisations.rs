@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use super::{Tab, by_field, listed, tabs, when};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
@@ -304,7 +304,8 @@ async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldE
     let title = if entered.known.is_empty() { "New organisation".to_owned() } else { entered.name.clone() };
     let blank = Line { channels: "email".into(), ..Line::default() };
     entered.rules.extend(std::iter::repeat_n(blank, BLANK));
-    page(&OrganisationPage {
+    let is_refused = !faults.is_empty();
+    answer::form(&OrganisationPage {
         frame: visit.frame(app, &title, "/operations").await?,
         here: match entered.known.as_str() {
             "" => "/operations/organisations".to_owned(),
@@ -319,7 +320,7 @@ async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldE
         may_author: visit.viewer.may_author(),
         faults: by_field(faults),
         entered,
-    })
+    }, is_refused)
 }
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {

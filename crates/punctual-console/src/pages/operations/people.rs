@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use super::{Item, Tab, by_field, item, listed, tabs};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
@@ -266,18 +266,22 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
         ahead = ahead_of(app, visit, &row.id).await?;
     }
     let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
-    page(&PersonPage {
-        frame: visit.frame(app, &title, "/operations").await?,
-        here: match entered.known.as_str() {
-            "" => "/operations/people".to_owned(),
-            id => format!("/operations/people/{}", links::encoded(id)),
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &PersonPage {
+            frame: visit.frame(app, &title, "/operations").await?,
+            here: match entered.known.as_str() {
+                "" => "/operations/people".to_owned(),
+                id => format!("/operations/people/{}", links::encoded(id)),
+            },
+            sentence,
+            may_author: visit.viewer.may_author(),
+            faults: by_field(faults),
+            ahead,
+            entered,
         },
-        sentence,
-        may_author: visit.viewer.may_author(),
-        faults: by_field(faults),
-        ahead,
-        entered,
-    })
+        is_refused,
+    )
 }
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {

@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     fields::{self, Offered},
-    shape,
+    sent, shape,
     triggers::{self, TRIGGERS},
 };
 use crate::{
@@ -162,15 +162,19 @@ impl Resource for Reminders {
     }
 
     async fn below(
-        _: &App,
+        app: &App,
         visit: &Visit,
         stored: Option<&Stored>,
         _: &Value,
         _: Option<&Fields>,
     ) -> Result<String, Refusal> {
-        let Some(stored) = stored.filter(|_| visit.viewer.may_author()) else { return Ok(String::new()) };
-        let part = RemovePart { id: stored.key.clone() };
-        part.render().map_err(|error| Refusal::internal(&error))
+        let Some(stored) = stored else { return Ok(String::new()) };
+        let sent = sent::newest(app, visit, &stored.key).await?;
+        let remove = match visit.viewer.may_author() {
+            true => RemovePart { id: stored.key.clone() }.render(),
+            false => Ok(String::new()),
+        };
+        Ok(sent + &remove.map_err(|error| Refusal::internal(&error))?)
     }
 }
 
@@ -467,7 +471,7 @@ async fn find(app: &App, visit: &Visit, id: &str) -> Result<Option<SettingRow>, 
     Ok(row.filter(|row| !row.deleted))
 }
 
-async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
+pub(super) async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
     find(app, visit, id).await?.ok_or_else(|| Problem::not_found("reminder setting", id).into())
 }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     pages::entries,
@@ -319,20 +319,28 @@ async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError
         Entered::Text(text) => serde_json::from_str(text).is_ok_and(|value| Form::of(&value).is_none()),
         Entered::Form(_) => false,
     };
-    page(&EditPage {
-        frame: visit.frame(app, if is_new { "New subscription" } else { "Edit" }, "/reports").await?,
-        action: if is_new { "/reports/new".to_owned() } else { format!("/reports/{}/edit", written.guid) },
-        back: if is_new { "/reports".to_owned() } else { format!("/reports/{}", written.guid) },
-        guid: written.guid,
-        version: written.version,
-        what: written.what,
-        by_field,
-        faults: loose,
-        ahead,
-        offered: Offered::read(app, visit).await?,
-        is_new,
-        only_text,
-    })
+    let is_refused = !by_field.is_empty() || !loose.is_empty();
+    answer::form(
+        &EditPage {
+            frame: visit.frame(app, if is_new { "New subscription" } else { "Edit" }, "/reports").await?,
+            action: if is_new {
+                "/reports/new".to_owned()
+            } else {
+                format!("/reports/{}/edit", written.guid)
+            },
+            back: if is_new { "/reports".to_owned() } else { format!("/reports/{}", written.guid) },
+            guid: written.guid,
+            version: written.version,
+            what: written.what,
+            by_field,
+            faults: loose,
+            ahead,
+            offered: Offered::read(app, visit).await?,
+            is_new,
+            only_text,
+        },
+        is_refused,
+    )
 }
 
 /// The subscription as it was entered, or what is wrong with it.

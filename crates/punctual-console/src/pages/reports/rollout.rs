@@ -4,7 +4,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
-    http::{StatusCode, Uri},
+    http::Uri,
     routing::{get, post},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -23,7 +23,7 @@ use serde_json::json;
 use super::{found, leave, stage_pill};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     form::{Act, Fields},
     frame::{Frame, Visit},
     links,
@@ -204,39 +204,38 @@ async fn shown(
     let ticked =
         |name: &str| wrong.as_ref().is_some_and(|wrong| wrong.typed.all("confirm").any(|one| one == name));
     let stored = || row.as_ref().and_then(selected).unwrap_or_default().join("\n");
-    let mut answer = page(&RolloutPage {
-        frame: visit.frame(app, "Migration", "/reports").await?,
-        link: link(scope),
-        sentence: sentence(stage, &compared),
-        done,
-        fault: wrong.as_ref().map(|wrong| wrong.why.clone()),
-        at_fault: wrong.as_ref().map_or("", |wrong| wrong.field),
-        steps: Stage::ALL.into_iter().map(|one| step(one, stage)).collect(),
-        points: CHECKLIST
-            .into_iter()
-            .map(|(name, what)| Point {
-                name,
-                what,
-                confirmed: confirmed.get(name).map(by_whom),
-                is_ticked: ticked(name),
-            })
-            .collect(),
-        runs: wrong.as_ref().map_or_else(stored, |wrong| wrong.typed.text("runs").to_owned()),
-        figures: figures.into_iter().map(stage_line).collect(),
-        counts: counts(&compared),
-        compared: lines(&compared, visit, now),
-        cut,
-        gives_back,
-        may_act,
-        is_begun: stage.is_some(),
-        can_go_back: stage > Some(Stage::Shadow),
-        can_end: stage == Some(Stage::Cutover),
-        title,
-    })?;
-    if wrong.is_some() {
-        *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-    }
-    Ok(answer)
+    answer::form(
+        &RolloutPage {
+            frame: visit.frame(app, "Migration", "/reports").await?,
+            link: link(scope),
+            sentence: sentence(stage, &compared),
+            done,
+            fault: wrong.as_ref().map(|wrong| wrong.why.clone()),
+            at_fault: wrong.as_ref().map_or("", |wrong| wrong.field),
+            steps: Stage::ALL.into_iter().map(|one| step(one, stage)).collect(),
+            points: CHECKLIST
+                .into_iter()
+                .map(|(name, what)| Point {
+                    name,
+                    what,
+                    confirmed: confirmed.get(name).map(by_whom),
+                    is_ticked: ticked(name),
+                })
+                .collect(),
+            runs: wrong.as_ref().map_or_else(stored, |wrong| wrong.typed.text("runs").to_owned()),
+            figures: figures.into_iter().map(stage_line).collect(),
+            counts: counts(&compared),
+            compared: lines(&compared, visit, now),
+            cut,
+            gives_back,
+            may_act,
+            is_begun: stage.is_some(),
+            can_go_back: stage > Some(Stage::Shadow),
+            can_end: stage == Some(Stage::Cutover),
+            title,
+        },
+        wrong.is_some(),
+    )
 }
 
 fn by_whom(entry: &serde_json::Value) -> String {

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, Uri, header},
+    http::{Uri, header},
     response::IntoResponse,
     routing::{get, post},
 };
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::{
     Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     times::When,
@@ -163,9 +163,7 @@ async fn plan(State(app): State<Shared>, signed: Signed) -> Page {
         let (past, fault) = (past(&app, &visit).await?, Some(WHO));
         let frame = visit.frame(&app, "Personal data", "/settings").await?;
         let sentence = "Nothing was searched.".to_owned();
-        let mut answer = page(&PersonalDataPage { frame, sentence, by, who, fault, plan: None, past })?;
-        *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-        return Ok(answer);
+        return answer::form(&PersonalDataPage { frame, sentence, by, who, fault, plan: None, past }, true);
     };
     let planned = app.engine.plan_erasure(&visit.viewer.by, &person).await?;
     let found = rows(&planned.found);

@@ -53,7 +53,8 @@ impl Resource for Policy {
     }
 
     async fn form(_: &App, _: &Visit, _: &Value, _: Option<&Stored>) -> Result<Form, Refusal> {
-        Ok(Form::of(vec![Part::new(
+        Ok(Form::of(vec![
+            Part::new(
             "Delivery policy",
             vec![
                 Field::new("/dailyCap", "Messages a day", Kind::Number)
@@ -63,7 +64,17 @@ impl Resource for Policy {
                 Field::new("/topics", "Topics", Kind::Titles)
                     .hint("What people can choose from on their page: name = title, one a line, such as offers = Offers and news."),
             ],
-        )]))
+        ),
+            Part::new(
+                "What people see",
+                vec![
+                    Field::new("/organisation", "Organisation", Kind::Text)
+                        .hint("Who writes to them: the page of their preferences begins with it."),
+                    Field::new("/colour", "Colour", Kind::Text)
+                        .hint("The colour of that page, such as #1a6f5c."),
+                ],
+            ),
+        ]))
     }
 
     async fn save(app: &App, visit: &Visit, seen: Seen, draft: Value) -> Result<Done, Refused> {

@@ -18,7 +18,7 @@ use punctual_workflows::surveys::{
 use super::found_with_rows;
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, see_other},
     form::{Act, Fields},
     frame::{Frame, Visit},
     words,
@@ -208,14 +208,18 @@ async fn shown(
     let known = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     drop(reader);
     let title = format!("Send {}", survey.name);
-    page(&CampaignPage {
-        frame: visit.frame(app, &title, "/surveys").await?,
-        survey,
-        sentence: "The plan is shown before anything is sent.",
-        triggers,
-        lists: known.into_iter().map(|row| row.name).collect(),
-        entered,
-        faults,
-        plan,
-    })
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &CampaignPage {
+            frame: visit.frame(app, &title, "/surveys").await?,
+            survey,
+            sentence: "The plan is shown before anything is sent.",
+            triggers,
+            lists: known.into_iter().map(|row| row.name).collect(),
+            entered,
+            faults,
+            plan,
+        },
+        is_refused,
+    )
 }

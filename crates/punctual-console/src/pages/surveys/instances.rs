@@ -6,31 +6,92 @@ use axum::{
     extract::{Path, State},
     routing::get,
 };
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use punctual_model::{WorkStatus, survey::InstanceStatus};
 use punctual_store::{
     audit, outbox,
-    survey_instances::{self, InstanceFilter, InstanceRow},
+    survey_instances::{self, Answered, InstanceFilter, InstanceRow},
     survey_responses,
     surveys::SurveyRow,
     work,
 };
 use punctual_wire::Problem;
-use punctual_workflows::surveys::{fan_out::event_status, instances as path};
+use punctual_workflows::surveys::{fan_out::event_status, instances as path, results};
+use serde_json::Value;
 
 use super::{found_with_rows, instance_pill};
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Page, Refusal, page},
     form::Fields,
     frame::{Frame, Visit},
-    pages::timeline::{Happened, Step, in_order, pretty_text},
+    links,
+    pages::timeline::{Happened, Step, audited, in_order, pretty_text},
     times::When,
     views::SavedViews,
     words::{self, Pill},
 };
 
 const SHOWN: i64 = 50;
+
+/// The parameters of links from figures, besides the state.
+const FIGURES: [&str; 5] = ["trigger", "day", "answered", "question", "answer"];
+
+/// What a figure limits the list to.
+struct Limits {
+    trigger: Option<String>,
+    /// The day of the event in UTC.
+    day: Option<(Date, (i64, i64))>,
+    /// `yes`, or the day of the answer in UTC.
+    answered: Option<String>,
+    question: Option<String>,
+    /// As JSON.
+    answer: Option<String>,
+}
+
+/// A day in UTC, and from when until when it is.
+fn day(text: &str) -> Option<(Date, (i64, i64))> {
+    let date: Date = text.parse().ok()?;
+    let start = |date: Date| date.to_zoned(TimeZone::UTC).map(|start| start.timestamp().as_microsecond());
+    Some((date, (start(date).ok()?, start(date.tomorrow().ok()?).ok()?)))
+}
+
+impl Limits {
+    fn answered(&self) -> Option<Answered> {
+        if self.answered.is_none() && self.question.is_none() {
+            return None;
+        }
+        let within = self.answered.as_deref().and_then(day).map(|(_, span)| span);
+        Some(Answered { within, question: self.question.clone(), value: self.answer.clone() })
+    }
+
+    async fn in_words(&self, app: &App, survey: &SurveyRow) -> Result<Vec<String>, Refusal> {
+        let mut said = Vec::new();
+        said.extend(self.trigger.as_ref().map(|trigger| format!("Trigger {trigger}")));
+        said.extend(self.day.as_ref().map(|(date, _)| format!("Events of {date}, UTC")));
+        said.extend(self.answered.as_deref().map(|answered| match day(answered) {
+            Some((date, _)) => format!("Answered on {date}, UTC"),
+            None => "Answered".to_owned(),
+        }));
+        if let Some(id) = &self.question {
+            let versions = results::versions(&app.engine, &app.surveys, survey.id).await?;
+            let text = versions.iter().find_map(|version| {
+                let question = version.schema.questions.iter().find(|question| question.id == *id)?;
+                Some(version.schema.text(&question.text, None).to_owned())
+            });
+            let question = text.unwrap_or_else(|| id.clone());
+            let answer = self.answer.as_deref().map(|json| {
+                let value: Value = serde_json::from_str(json).unwrap_or_default();
+                value.as_str().map_or_else(|| json.to_owned(), str::to_owned)
+            });
+            said.push(match answer {
+                Some(answer) => format!("{question} {answer}"),
+                None => format!("Answered: {question}"),
+            });
+        }
+        Ok(said)
+    }
+}
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -46,6 +107,8 @@ struct ListPage {
     survey: SurveyRow,
     status: String,
     states: [&'static str; 5],
+    /// What a figure that led here limits them to, in words.
+    about: Vec<String>,
     rows: Vec<Row>,
     next: Option<String>,
     /// What a send by hand came to.
@@ -70,7 +133,18 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let survey = found_with_rows(&app, &visit, &id).await?;
     let query = Fields::of_query(&uri);
     let status = query.text("status").to_owned();
+    let given = |name: &str| Some(query.text(name).to_owned()).filter(|text| !text.is_empty());
+    let limits = Limits {
+        trigger: given("trigger"),
+        day: day(query.text("day")),
+        answered: given("answered"),
+        question: given("question"),
+        answer: given("answer"),
+    };
     let filter = InstanceFilter {
+        trigger: limits.trigger.clone(),
+        triggered: limits.day.as_ref().map(|(_, span)| *span),
+        answered: limits.answered(),
         survey_id: survey.id,
         status: InstanceStatus::parse(&status),
         // As the figures count them that lead here.
@@ -82,8 +156,13 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let mut reader = app.engine.store.read_for_people().await?;
     let found = survey_instances::page(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
     drop(reader);
-    let next =
-        found.next.map(|next| format!("/surveys/{}/instances?status={status}&before={next}", survey.id));
+    let next = found.next.map(|next| {
+        let next = next.to_string();
+        let kept = FIGURES.iter().map(|name| (*name, query.text(name)));
+        let all = [("status", status.as_str())].into_iter().chain(kept).chain([("before", next.as_str())]);
+        format!("/surveys/{}/instances{}", survey.id, links::query(all))
+    });
+    let about = limits.in_words(&app, &survey).await?;
     let now = Visit::now(&app);
     let rows = found
         .rows
@@ -109,6 +188,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         survey,
         status,
         states: InstanceStatus::ALL.map(InstanceStatus::as_str),
+        about,
         rows,
         next,
         done,
@@ -215,9 +295,8 @@ async fn show(
             ..Happened::new(instant(row.finished_at.unwrap_or(row.triggered_at)), "Expired")
         });
     }
-    happened.extend(acts.into_iter().map(|act| Happened {
-        detail: format!("by {}", act.actor),
-        ..Happened::new(instant(act.at), act.action)
+    happened.extend(acts.iter().map(|act| {
+        audited(instant(act.at), &act.action, &act.actor, act.reason.as_deref(), &Value::Null, &visit.zone)
     }));
     let pill =
         if row.deleted { Pill { word: "taken back", class: "muted" } } else { instance_pill(row.status) };

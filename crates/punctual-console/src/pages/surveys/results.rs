@@ -43,8 +43,8 @@ struct ResultsPage {
     may_send: bool,
     tiles: Vec<SurveyTile>,
     days: String,
-    day_rows: Vec<(String, i64, i64)>,
-    triggers: Vec<(String, String, String, String)>,
+    day_rows: Vec<DayRow>,
+    triggers: Vec<TriggerRow>,
     questions: Vec<Question>,
     field: String,
     value: String,
@@ -61,10 +61,50 @@ struct SurveyTile {
     link: Option<String>,
 }
 
+/// A count with the rows that it opens; none for nothing, or while the figures are limited to some events.
+struct Figure {
+    count: i64,
+    link: Option<String>,
+}
+
+impl Figure {
+    fn shown(&self) -> String {
+        words::grouped(self.count)
+    }
+}
+
+struct DayRow {
+    day: String,
+    events: Figure,
+    answers: Figure,
+}
+
+struct TriggerRow {
+    name: String,
+    asked: Figure,
+    answered: Figure,
+    rate: String,
+}
+
+/// The links that figures of one survey have.
+struct Links {
+    survey: i64,
+    /// Whether nothing but the survey limits the figures.
+    is_whole: bool,
+}
+
+impl Links {
+    fn of(&self, count: i64, pairs: &[(&str, &str)]) -> Figure {
+        let link = || format!("/surveys/{}/instances{}", self.survey, links::query(pairs.iter().copied()));
+        Figure { count, link: (self.is_whole && count > 0).then(link) }
+    }
+}
+
 struct Question {
     text: String,
     id: String,
-    answered: String,
+    answered: Figure,
+    answers: &'static str,
     note: Option<String>,
     bars: Vec<Bar>,
     texts: Vec<String>,
@@ -73,7 +113,7 @@ struct Question {
 /// One answer: its bar is drawn, its figures are written.
 struct Bar {
     text: String,
-    count: String,
+    count: Figure,
     share: String,
     svg: String,
 }
@@ -124,6 +164,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
     let results = path::results(&app.engine, &visit.viewer.by.reach(), survey.id, &versions, &filter).await?;
     let title = survey.name.clone();
+    let to = Links { survey: survey.id, is_whole: field.is_empty() };
     page(&ResultsPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
         sentence: sentence(&results),
@@ -136,17 +177,23 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .iter()
             .rev()
             .take(60)
-            .map(|day| (day.day.clone(), day.triggered, day.answered))
+            .map(|day| DayRow {
+                events: to.of(day.triggered, &[("day", &day.day)]),
+                answers: to.of(day.answered, &[("answered", &day.day)]),
+                day: day.day.clone(),
+            })
             .collect(),
         triggers: results
             .by_trigger
             .iter()
-            .map(|one| {
-                let rate = percent(one.answered, one.sent);
-                (one.trigger_id.clone(), words::grouped(one.instances), words::grouped(one.answered), rate)
+            .map(|one| TriggerRow {
+                asked: to.of(one.instances, &[("trigger", &one.trigger_id)]),
+                answered: to.of(one.answered, &[("trigger", &one.trigger_id), ("answered", "yes")]),
+                rate: percent(one.answered, one.sent),
+                name: one.trigger_id.clone(),
             })
             .collect(),
-        questions: results.questions.into_iter().map(question).collect(),
+        questions: results.questions.into_iter().map(|one| question(one, &to)).collect(),
         survey,
         query: links::query([("field", field.as_str()), ("value", value.as_str())]),
         field,
@@ -203,10 +250,11 @@ fn tiles(results: &Results, survey: &SurveyRow, is_whole: bool) -> Vec<SurveyTil
     ]
 }
 
-fn question(results: QuestionResults) -> Question {
+fn question(results: QuestionResults, to: &Links) -> Question {
+    let asked = results.id.as_str();
     let bars = results.counts.iter().map(|one| Bar {
         text: one.text.clone(),
-        count: words::grouped(one.count),
+        count: to.of(one.count, &[("question", asked), ("answer", &one.value.to_string())]),
         share: format!("{} %", (one.share * 100.0).round()),
         svg: bar(one.share),
     });
@@ -224,7 +272,8 @@ fn question(results: QuestionResults) -> Question {
     };
     Question {
         bars: bars.collect(),
-        answered: words::counted(results.answered, "answer", "answers"),
+        answered: to.of(results.answered, &[("question", asked)]),
+        answers: if results.answered == 1 { "answer" } else { "answers" },
         note,
         texts: results.texts,
         text: results.text,

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
-    http::{StatusCode, Uri},
+    http::Uri,
     routing::{get, post},
 };
 use punctual_engine::{
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::{HERE, act::invited, pill, units};
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     pages::account::{OpenRow, open_rows},
@@ -163,26 +163,27 @@ async fn form(
         None => ("Invite a user".to_owned(), "They get a link, set a password and sign in.".to_owned()),
         Some(row) => (row.name.clone(), format!("Signs in as {}.", row.email)),
     };
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let mut response = page(&UserPage {
-        frame: visit.frame(app, &title, HERE).await?,
-        here: match &row {
-            None => format!("{HERE}/new"),
-            Some(row) => format!("{HERE}/{}", row.id),
+    let is_refused = !faults.is_empty();
+    answer::form(
+        &UserPage {
+            frame: visit.frame(app, &title, HERE).await?,
+            here: match &row {
+                None => format!("{HERE}/new"),
+                Some(row) => format!("{HERE}/{}", row.id),
+            },
+            sentence,
+            done,
+            pill: row.as_ref().map(pill),
+            entered,
+            faults,
+            roles: ROLES,
+            offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
+            active: row.as_ref().is_some_and(|row| row.active),
+            from_provider: row.as_ref().is_some_and(|row| row.rights_from_provider),
+            sessions,
         },
-        sentence,
-        done,
-        pill: row.as_ref().map(pill),
-        entered,
-        faults,
-        roles: ROLES,
-        offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
-        active: row.as_ref().is_some_and(|row| row.active),
-        from_provider: row.as_ref().is_some_and(|row| row.rights_from_provider),
-        sessions,
-    })?;
-    *response.status_mut() = status;
-    Ok(response)
+        is_refused,
+    )
 }
 
 async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {

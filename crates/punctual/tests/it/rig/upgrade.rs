@@ -94,20 +94,20 @@ async fn rig_upgrade_a_stop_and_a_start_lose_nothing_on_sqlite() {
 }
 
 async fn take_over(round: Round) -> Outcome {
-    let mut chance = Chance::new(round.seed);
+    let mut random = Random::new(round.seed);
     let mut place = Place::sqlite();
     let next = place.binary.clone();
     place.binary = previous().unwrap_or_else(|| next.clone());
     let mut nodes = vec![place.start(&["--node", "before"])];
     let mut scene = open(&place, &nodes).await;
-    pause(500 + chance.below(1_000)).await;
+    pause(500 + random.below(1_000)).await;
     place.binary = next;
     stop(nodes.remove(0)).await;
     nodes.push(place.start(&["--node", "after"]));
     scene.injected("a node of the next release took over");
     scene.load.lead_to(addresses(&nodes));
     scene.recovered(now()).await;
-    pause(200 + chance.below(500)).await;
+    pause(200 + random.below(500)).await;
     assert_eq!(scene.load.given_up(), 0, "requests that no repeat helped, seed {}", round.seed);
     scene.judge().await
 }
