@@ -1,4 +1,4 @@
-//! What each setting has sent: one row for each reminder that was decided to go out.
+//! What each setting has sent: one row for each reminder that was decided to be sent.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
