@@ -698,8 +698,10 @@ DeliveryLogEntry = TypedDict(
 DeliveryPolicy = TypedDict(
     "DeliveryPolicy",
     {
+        "colour": NotRequired["Union[str, None]"],
         "dailyCap": NotRequired["Union[int, None]"],
         "digestAt": NotRequired["Union[str, None]"],
+        "organisation": NotRequired["Union[str, None]"],
         "topics": NotRequired["list[TopicTitle]"],
     },
 )
@@ -707,8 +709,10 @@ DeliveryPolicy = TypedDict(
 DeliveryPolicyInput = TypedDict(
     "DeliveryPolicyInput",
     {
+        "colour": NotRequired["Union[str, None]"],
         "dailyCap": NotRequired["Union[int, None]"],
         "digestAt": NotRequired["Union[str, None]"],
+        "organisation": NotRequired["Union[str, None]"],
         "topics": NotRequired["Union[list[TopicTitleInput], None]"],
     },
 )
@@ -3393,6 +3397,7 @@ TimelineEntry = TypedDict(
         "at": "str",
         "data": NotRequired["Union[dict[str, Any], None]"],
         "detail": "str",
+        "title": "str",
         "what": "str",
     },
 )

@@ -789,20 +789,28 @@ export interface DeliveryLogEntry {
 
 /** The delivery policy of the whole installation. */
 export interface DeliveryPolicy {
+  /** The colour of that page. */
+  colour?: string | null;
   /** Messages that one person gets on one local day, over all workflows and channels; alarms are not counted. */
   dailyCap?: number | null;
   /** The local time at which the digest of the day before is sent; by default 08:00. */
   digestAt?: string | null;
+  /** Who writes to people, as their page says it. */
+  organisation?: string | null;
   /** What people can choose from on their page. */
   topics?: TopicTitle[];
 }
 
 /** The delivery policy of the whole installation. */
 export interface DeliveryPolicyInput {
+  /** The colour of that page. */
+  colour?: string | null;
   /** Messages that one person gets on one local day, over all workflows and channels; alarms are not counted. */
   dailyCap?: number | null;
   /** The local time at which the digest of the day before is sent; by default 08:00. */
   digestAt?: string | null;
+  /** Who writes to people, as their page says it. */
+  organisation?: string | null;
   /** What people can choose from on their page. */
   topics?: TopicTitleInput[] | null;
 }
@@ -3650,7 +3658,9 @@ export interface TimelineEntry {
   data?: Record<string, unknown> | null;
   /** A sentence for people. */
   detail: string;
-  /** A word such as `created`, `claimed`, `attempt`, `delivered`, `parked`. */
+  /** What it is called for people. */
+  title: string;
+  /** A word for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`. */
   what: string;
 }
 

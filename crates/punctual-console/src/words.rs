@@ -89,6 +89,20 @@ pub fn is_opaque(id: &str) -> bool {
     groups.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
+/// An error as people read it: what it marks as code is quoted. One with marks that do not come in pairs is another program's.
+pub fn quoted(error: &str) -> String {
+    if !error.matches('`').count().is_multiple_of(2) {
+        return error.to_owned();
+    }
+    let parts = error.split('`').enumerate();
+    parts.map(|(n, part)| if n % 2 == 1 { format!("“{part}”") } else { part.to_owned() }).collect()
+}
+
+/// A kind of work as people call it.
+pub fn kind(kind: &str) -> String {
+    kind.replace('-', " ")
+}
+
 /// A sentence of the API as people read it: a name of the request, which it marks as code, becomes the label that they see; a value is quoted.
 pub fn spoken(detail: &str, label_of: impl Fn(&str) -> Option<String>) -> String {
     let parts = detail.split('`').enumerate().map(|(n, part)| match (n % 2 == 1, label_of(part)) {
@@ -158,6 +172,12 @@ mod tests {
         assert_eq!(counted(1, "row", "rows"), "1 row");
         assert_eq!(counted(1_234_567, "row", "rows"), "1,234,567 rows");
         assert_eq!(grouped(-1_000), "−1,000");
+    }
+
+    #[test]
+    fn an_error_quotes_what_it_marks() {
+        assert_eq!(quoted("there is no list `ops`"), "there is no list “ops”");
+        assert_eq!(quoted("5`10"), "5`10");
     }
 
     #[test]

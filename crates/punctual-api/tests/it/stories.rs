@@ -261,8 +261,15 @@ async fn work_is_released_repeated_and_cancelled(bed: TestBed) {
     let timeline = client.get(&format!("/api/v1/notifications/{sent}/timeline")).await.expect(200);
     let items = timeline["items"].as_array().unwrap();
     let titles: Vec<_> = items.iter().map(|item| item["title"].as_str().unwrap()).collect();
-    let expected =
-        ["Planned", "Due", "Queued", "Attempt 1 to x is under way", "Attempt 1 to x: accepted", "Delivered"];
+    let expected = [
+        "Planned",
+        "Due",
+        "Retried",
+        "Queued",
+        "Attempt 1 to x is under way",
+        "Attempt 1 to x: accepted",
+        "Delivered",
+    ];
     assert_eq!(titles, expected);
     let title = client
         .get(&format!("/api/v1/work/{}", items[0]["data"]["workId"].as_str().unwrap()))

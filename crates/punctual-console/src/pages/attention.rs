@@ -92,7 +92,7 @@ pub(super) fn item(app: &Shared, visit: &Visit, one: &Waiting) -> Item {
     Item {
         link: one.link.clone(),
         title: one.title.clone(),
-        reason: one.reason.clone(),
+        reason: words::quoted(&one.reason),
         pill: if matches!(one.kind, Kind::Hold | Kind::RunHeld) { "bad outline" } else { "bad" },
         word: one.kind.word(),
         since: visit.zone.when(one.since, Visit::now(app)),

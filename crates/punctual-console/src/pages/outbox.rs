@@ -320,9 +320,9 @@ pub(super) fn shaped(
 }
 
 fn joined(words: &str, answer: Option<&str>) -> String {
-    match (words, answer.unwrap_or_default()) {
-        (words, "") => words.to_owned(),
-        ("", answer) => answer.to_owned(),
+    match (words, words::quoted(answer.unwrap_or_default())) {
+        (words, answer) if answer.is_empty() => words.to_owned(),
+        ("", answer) => answer,
         (words, answer) => format!("{words}: {answer}"),
     }
 }

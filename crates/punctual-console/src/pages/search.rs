@@ -11,6 +11,7 @@ use crate::{
     form::Fields,
     frame::{Frame, NAV, Visit},
     links::encoded,
+    words,
 };
 
 /// Longer texts than this are cut; no name that people search for is.
@@ -99,7 +100,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 
 fn of_kind(hits: &[Hit], kind: HitKind) -> Vec<Item> {
     let own = hits.iter().filter(|hit| hit.kind == kind);
-    own.map(|hit| Item { title: hit.title.clone(), note: hit.note.clone(), link: hit.link.clone() }).collect()
+    let item =
+        |hit: &Hit| Item { title: hit.title.clone(), note: words::quoted(&hit.note), link: hit.link.clone() };
+    own.map(item).collect()
 }
 
 fn titled(kind: HitKind) -> &'static str {

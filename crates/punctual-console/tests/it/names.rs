@@ -68,6 +68,10 @@ async fn no_page_shows_a_key_where_a_name_belongs(bed: TestBed) {
         for key in keys.iter().filter(|key| text.contains(key.as_str())) {
             faults.insert(format!("{path} shows {key}"));
         }
+        if let Some((before, _)) = text.split_once('`') {
+            let start: Vec<&str> = before.split_whitespace().rev().take(6).collect();
+            faults.insert(format!("{path} shows a mark of code after {start:?}"));
+        }
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
         faults.extend(words.filter(|word| is_uuid(word)).map(|word| format!("{path} shows {word}")));
     }
