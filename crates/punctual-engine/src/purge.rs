@@ -140,13 +140,15 @@ impl Engine {
         let finished_before = purged_before(windows, now);
         let mut removed = 0;
         loop {
-            let began = Instant::now();
-            let batch = self.purge_some(now, finished_before).await?;
+            let (batch, took) = timed(self.purge_some(now, finished_before)).await;
+            let batch = batch?;
             removed += batch;
             if batch == 0 {
                 break;
             }
-            self.leave_room_for_others(began).await;
+            if self.store.is_single_process() {
+                leave_room_for_others(took).await;
+            }
         }
         // A chain that is broken keeps what it has: it is what somebody will look at.
         let checked = self.check_audit().await;
@@ -163,14 +165,6 @@ impl Engine {
         let files = self.purge_files(now, windows).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
         self.remember_purge(now, windows, (removed, files), None, asked).await
-    }
-
-    /// SQLite has one writer and one disk for everybody: after a batch both are free for twice as long as it took. That is time of the
-    /// machine, which no clock of an installation sets.
-    async fn leave_room_for_others(&self, began: Instant) {
-        if self.store.is_single_process() {
-            tokio::time::sleep((began.elapsed() * 2).min(LONGEST_PAUSE)).await;
-        }
     }
 
     /// Removes one batch; returns how many rows went.
@@ -271,6 +265,19 @@ impl Engine {
         let mut reader = self.store.read().await?;
         Ok(last(&mut reader.conn()).await?)
     }
+}
+
+/// What a future returns, and how long it took on this machine.
+#[expect(clippy::disallowed_methods, reason = "the machine's time, which no clock of an installation sets")]
+async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let began = Instant::now();
+    (work.await, began.elapsed())
+}
+
+/// SQLite has one writer and one disk for everybody: after a batch both are free for twice as long as it took.
+#[expect(clippy::disallowed_methods, reason = "the machine's time, which no clock of an installation sets")]
+async fn leave_room_for_others(took: Duration) {
+    tokio::time::sleep((took * 2).min(LONGEST_PAUSE)).await;
 }
 
 /// Messages that ended before this are past their window.

@@ -42,6 +42,11 @@ fn program() -> PathBuf {
     found.expect("this test wants a Chromium: apt-get install chromium, or set PUNCTUAL_TEST_CHROMIUM to one")
 }
 
+#[expect(clippy::disallowed_methods, reason = "a real browser on real time")]
+fn end_of_patience() -> Instant {
+    Instant::now() + PATIENCE
+}
+
 impl Chromium {
     pub async fn start() -> Self {
         // Which tests drive a browser is a filter of names in `.config/nextest.toml`; one that it misses would run beside others.
@@ -115,7 +120,7 @@ impl Chromium {
         let mut bytes = command.to_string().into_bytes();
         bytes.push(0);
         self.to.write_all(&bytes).await.unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = end_of_patience();
         loop {
             let mut message = self.message(method, end).await;
             if message["id"] != self.sent {
@@ -156,7 +161,7 @@ impl Chromium {
     }
 
     async fn loaded(&mut self) {
-        let end = Instant::now() + PATIENCE;
+        let end = end_of_patience();
         while !self.events.iter().any(|message| message["method"] == "Page.loadEventFired") {
             let message = self.message("load of a page", end).await;
             self.events.push(message);

@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// How long it is copied without a rest. Short, so that no request waits for long.
 const WORKS: SignedDuration = SignedDuration::from_millis(50);
+/// What a rest is measured by at most: a machine that was suspended meanwhile has rested.
+const LONGEST: SignedDuration = SignedDuration::from_secs(1);
 /// How many times longer a rest is. What fits into the pipe is still written meanwhile, so that about a quarter of the time is worked.
 const RESTS: i32 = 4;
 /// Bytes that are read at once: what fits into a pipe.
@@ -41,7 +43,7 @@ pub async fn copy(
         to.write_all(&buffer[..read]).await?;
         let worked = clock.now().duration_since(began);
         if pace == Pace::Gentle && worked >= WORKS {
-            clock.sleep_until(clock.now() + worked * RESTS).await;
+            clock.sleep_until(clock.now() + worked.min(LONGEST) * RESTS).await;
             began = clock.now();
         }
     }
