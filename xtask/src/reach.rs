@@ -51,7 +51,6 @@ const READ_WITHOUT: &[&str] = &[
     "notifications::parked_of_channels",
     "notifications::queue_ages",
     "preferences::page",
-    "reconciliations::all",
     "site_events::page",
     "sites::get",
     "sites::page",

@@ -5,6 +5,9 @@ use crate::source::Source;
 
 const SAYS: &str = "a status compared with a text; it has an enum";
 
+/// Words of statuses that are written into an entry of the audit or a link as a text.
+const SAYS_OF_WRITTEN: &str = "a status written as a text; it has an enum";
+
 /// Where a status is a text: the store, which writes it, the judge of the trials, and providers of channels, whose words are theirs.
 const TEXTS: [&str; 4] =
     ["crates/punctual-store/", "crates/punctual-testkit/", "crates/punctual-channels/", "xtask/"];
@@ -50,7 +53,20 @@ pub fn in_source(path: &str, source: &Source) -> Vec<(usize, &'static str)> {
         return Vec::new();
     }
     let code = source.code.split("#[cfg(test)]").next().unwrap_or_default();
-    compared(code, &WORDS).map(|at| (source.line_of(at), SAYS)).collect()
+    let mut found: Vec<_> = compared(code, &WORDS).map(|at| (source.line_of(at), SAYS)).collect();
+    found.extend(written(code, source).map(|at| (source.line_of(at), SAYS_OF_WRITTEN)));
+    found
+}
+
+/// Where an entry of the audit or the query of a link gets a status as a text.
+fn written<'c>(code: &'c str, source: &'c Source) -> impl Iterator<Item = usize> + 'c {
+    let entries = ["from: Some(\"", "to: Some(\""];
+    let entries = entries.into_iter().flat_map(|before| code.match_indices(before).map(|(at, _)| at));
+    let fields = source.literals.iter().filter(|literal| literal.text == "status").map(|literal| literal.at);
+    entries.chain(fields.filter(|at| {
+        let (before, after) = (code.get(..*at).unwrap_or_default(), code.get(*at..).unwrap_or_default());
+        before.ends_with('(') && after.starts_with("\"\", \"")
+    }))
 }
 
 pub fn in_page(path: &str, text: &str) -> Vec<(usize, &'static str)> {
@@ -120,6 +136,17 @@ mod tests {
         assert_eq!(lines("crates/punctual-store/src/owed.rs"), [2, 3, 5]);
         assert_eq!(lines("crates/punctual-store/src/work/claim.rs"), [2, 3]);
         assert_eq!(lines("crates/punctual-store/tests/it/owed.rs"), [0; 0]);
+    }
+
+    #[test]
+    fn a_status_is_written_by_its_enum() {
+        let lines = |text: &str| -> Vec<usize> {
+            let found = in_source("crates/punctual-engine/src/a.rs", &Source::parse(text));
+            found.into_iter().map(|(line, _)| line).collect()
+        };
+        assert_eq!(lines("let a = Entry {\n    from: Some(\"parked\".into()),\n    to: None,\n};"), [2]);
+        assert_eq!(lines("links::query([(\"status\", \"parked\")])"), [1]);
+        assert_eq!(lines("Entry { to: Some(status.as_str().into()), reason: Some(\"x\".into()) }"), [0; 0]);
     }
 
     #[test]

@@ -126,7 +126,8 @@ fn ensure(tools: &[Tool]) -> Result<()> {
 fn apt_install(packages: &[&str]) -> bool {
     // An update that reaches only some mirrors may still bring what is needed.
     update_packages();
-    let mut args = vec!["install", "-q", "-y", "--no-install-recommends"];
+    // Another installation may be under way: its lock is waited for.
+    let mut args = vec!["-o", "DPkg::Lock::Timeout=300", "install", "-q", "-y", "--no-install-recommends"];
     args.extend(packages);
     apt_get(&args)
 }

@@ -3462,8 +3462,11 @@ export interface SurveyResults {
   byDay: SurveyDay[];
   byStatus: Record<string, number>;
   byTrigger: SurveyTriggerCount[];
+  countedAt: string;
   instances: number;
   medianSecondsToAnswer?: number | null;
+  /** Only so many of the newest links are counted so far; all of them are being counted. */
+  newest?: number | null;
   questions: SurveyQuestionResults[];
   /** Answered among those that were reached, 0 to 1. */
   responseRate?: number | null;

@@ -4,7 +4,6 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     audit::{self, AuditFilter, AuditSubject, ListedEntry},
-    work::instant,
 };
 use punctual_wire::{
     Page,
@@ -32,8 +31,8 @@ pub async fn list(
 ) -> Answer {
     let query = AuditQuery::read(parameters)?;
     let filter = AuditFilter {
-        from: query.from.map(|at| at.as_microsecond()),
-        to: query.to.map(|at| at.as_microsecond()),
+        from: query.from,
+        to: query.to,
         actor: query.actor,
         action: query.action,
         subject: query.subject.map(|subject| AuditSubject { kind: subject.kind, id: subject.id }),
@@ -56,7 +55,7 @@ fn shape(row: ListedEntry) -> Result<AuditEntry, StoreError> {
     };
     Ok(AuditEntry {
         seq: row.id,
-        at: instant(row.at)?,
+        at: row.at,
         actor: row.actor,
         action: row.action,
         subject,

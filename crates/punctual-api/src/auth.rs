@@ -219,7 +219,7 @@ async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Pri
     let key = Arc::new(Principal {
         scopes: Scope::read_all(&row.scopes),
         by: Actor::key(&row.name, units),
-        expires_at: row.expires_at.and_then(|at| Timestamp::from_microsecond(at).ok()),
+        expires_at: row.expires_at,
         id: row.id,
         name: row.name,
         site: row.site,

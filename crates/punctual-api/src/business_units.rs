@@ -5,7 +5,6 @@ use punctual_store::{
     StoreError,
     business_units::{self, BusinessUnitRow},
     quotas,
-    work::instant,
 };
 use punctual_wire::{
     Page,
@@ -90,7 +89,7 @@ impl Definition for BusinessUnitRow {
 
     fn shape(self) -> Result<BusinessUnit, StoreError> {
         Ok(BusinessUnit {
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
             id: self.id,
             name: self.name,
             time_zone: self.time_zone,

@@ -94,7 +94,7 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
     }
 }
 
-/// The response to a stranger says nothing about which channels there are beyond those that take callbacks.
+/// An unverified caller learns only which channels take callbacks, not which other channels exist.
 fn refusal(fault: &CallbackFault) -> Failure {
     match fault {
         CallbackFault::NotTaken => Problem::route_not_found().into(),

@@ -20,7 +20,6 @@ use punctual_store::{
     StoreError,
     attempts::{self, HealthRow},
     channels::{self, ChannelRow},
-    work::instant,
 };
 use punctual_wire::{
     FieldError, Page, Problem,
@@ -217,7 +216,7 @@ fn healthy(row: HealthRow) -> Result<ChannelHealth, StoreError> {
         success_share: if row.attempts > 0 { row.delivered as f64 / row.attempts as f64 } else { 0.0 },
         average_ms: row.took_us / row.attempts.max(1) / 1_000,
         last_error: row.last_error,
-        last_error_at: row.failed_at.map(instant).transpose()?,
+        last_error_at: row.failed_at,
     })
 }
 
@@ -231,7 +230,7 @@ fn built_in(app: &App, key: &str) -> Option<ChannelRow> {
         at_most_once: false,
         policy: "{}".to_owned(),
         version: 0,
-        updated_at: Timestamp::UNIX_EPOCH.as_microsecond(),
+        updated_at: Timestamp::UNIX_EPOCH,
     })
 }
 
@@ -256,7 +255,7 @@ fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
         settings: Value::Object(settings),
         secrets_set,
         retry,
-        updated_at: instant(row.updated_at)?,
+        updated_at: row.updated_at,
         key: row.key,
         adapter: row.adapter,
         at_most_once: row.at_most_once,

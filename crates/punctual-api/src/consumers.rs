@@ -5,7 +5,7 @@ use punctual_engine::{
     commands::NewConsumer,
     consumers::{ConsumerHealth, ConsumerState},
 };
-use punctual_store::{StoreError, consumers::ConsumerRow, work::instant};
+use punctual_store::{StoreError, consumers::ConsumerRow};
 use punctual_wire::{
     Page, Problem,
     consumers::{self as wire, Consumer, ConsumerRequest},
@@ -106,7 +106,7 @@ fn shape(app: &App, (row, health): (ConsumerRow, ConsumerHealth)) -> Result<Cons
         business_unit: row.business_unit,
         active: row.active,
         version: row.version,
-        updated_at: instant(row.updated_at)?,
+        updated_at: row.updated_at,
         adapter: row.adapter,
         key: row.key,
         health: wire::ConsumerHealth {

@@ -5,7 +5,6 @@ use punctual_engine::inbox::person;
 use punctual_store::{
     StoreError,
     inbox::{self, InboxRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, PageQuery,
@@ -82,8 +81,8 @@ pub async fn read_all(
 
 fn shape(row: InboxRow) -> Result<InboxMessage, StoreError> {
     Ok(InboxMessage {
-        created_at: instant(row.created_at)?,
-        read_at: row.read_at.map(instant).transpose()?,
+        created_at: row.created_at,
+        read_at: row.read_at,
         id: row.id,
         notification_id: row.notification_id,
         channel: row.channel,

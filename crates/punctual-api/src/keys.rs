@@ -1,9 +1,8 @@
 //! `/api/v1/keys`: who may call, and what for.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_engine::keys::{NewKey, mint_key};
-use punctual_store::{StoreError, api_keys, work::instant};
+use punctual_store::{StoreError, api_keys};
 use punctual_wire::{
     Page,
     keys::{ApiKey, ApiKeyCreated, ApiKeyRequest, Scope},
@@ -75,14 +74,13 @@ pub async fn delete(
 }
 
 fn shape(row: api_keys::ApiKeyRow) -> Result<ApiKey, StoreError> {
-    let optional = |at: Option<i64>| -> Result<Option<Timestamp>, StoreError> { at.map(instant).transpose() };
     Ok(ApiKey {
         scopes: Scope::read_all(&row.scopes),
         business_units: row.business_units.as_deref().and_then(|text| serde_json::from_str(text).ok()),
-        created_at: instant(row.created_at)?,
-        expires_at: optional(row.expires_at)?,
-        revoked_at: optional(row.revoked_at)?,
-        last_used_at: optional(row.last_used_at)?,
+        created_at: row.created_at,
+        expires_at: row.expires_at,
+        revoked_at: row.revoked_at,
+        last_used_at: row.last_used_at,
         id: row.id,
         name: row.name,
         site: row.site,

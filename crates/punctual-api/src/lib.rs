@@ -31,6 +31,7 @@ mod nodes;
 mod notifications;
 mod openapi;
 mod operations;
+mod outcomes;
 mod parameters;
 mod preferences;
 mod proxies;

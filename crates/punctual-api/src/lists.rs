@@ -5,7 +5,6 @@ use punctual_engine::commands::{NewList, SavedList};
 use punctual_store::{
     StoreError,
     lists::{self, ListRow},
-    work::instant,
 };
 use punctual_wire::{
     FieldError, Page,
@@ -90,7 +89,7 @@ impl Definition for ListRow {
     fn shape(self) -> Result<List, StoreError> {
         Ok(List {
             targets: serde_json::from_str(&self.targets).map_err(|_| StoreError::Stored("lists.targets"))?,
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
             name: self.name,
             kind: self.kind,
             channel: self.channel,

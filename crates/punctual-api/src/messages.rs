@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use punctual_engine::{EnsureOutcome, Ensured, OwnUnit};
-use punctual_model::{Envelope, FileRef, NotificationId, WorkKey, delivery_policy::Handling};
+use punctual_model::{FileRef, NotificationId, WorkKey, delivery_policy::Handling};
 use punctual_store::{
     messages::{self, MessageRow},
-    work::{self, WorkFilter, WorkRow, instant},
+    work::{self, WorkFilter, WorkRow},
 };
 use punctual_wire::{
     Batch, BatchItem, FieldError, Page, PageQuery, Problem,
@@ -31,6 +31,7 @@ use crate::{
         intake::{Sender, with_content},
     },
     openapi::shapes,
+    outcomes::{Good, completed, read_each},
     parameters::{Parameters, Segments},
     schedules::cancel,
     trace_context::TraceContext,
@@ -64,7 +65,7 @@ pub async fn post(
         match request {
             OneOrMany::One(one) => {
                 let one = wanted(from, &window, one, &ids, 0, "")?;
-                let mut made = complete(app, caller, vec![one]).await?;
+                let mut made = files::complete(app, caller, vec![one], with_files).await?;
                 let (new, warnings) = made.pop().ok_or_else(Problem::internal)??;
                 post_one(app, caller, new, warnings).await
             }
@@ -96,7 +97,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage, warnings: V
         id,
         work_id,
         status: row.status.into(),
-        send_at: instant(row.due_at)?,
+        send_at: row.due_at,
         outcome: outcome.as_str().into(),
         warnings,
     };
@@ -114,36 +115,15 @@ async fn post_many(
     ids: &Ids<'_>,
 ) -> Answer {
     let Sender { app, caller, .. } = from;
-    let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
-    for (index, item) in many.into_iter().enumerate() {
-        let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(from, window, one, ids, index, &format!("/{index}"))) {
-            Ok(wanted) => {
-                outcomes.push(Ok((index, wanted.0.id.clone(), Vec::new())));
-                read.push(wanted);
-            }
-            Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
-        }
-    }
-    let mut good = Vec::with_capacity(read.len());
-    let mut made = complete(app, caller, read).await?.into_iter();
-    for outcome in &mut outcomes {
-        let Ok((index, id, warnings)) = outcome else { continue };
-        match made.next() {
-            Some(Ok((new, said))) => {
-                *warnings = said;
-                good.push(new);
-            }
-            Some(Err(problem)) => {
-                *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
-            }
-            None => {}
-        }
-    }
+    let id_of = |(new, _): &(NewMessage, Wanted)| new.id.clone();
+    let (mut outcomes, read) =
+        read_each(many, id_of, |one, index, pointer| wanted(from, window, one, ids, index, pointer));
+    let made = files::complete(app, caller, read, with_files).await?;
+    let good = completed(&mut outcomes, made);
     let mut ensured = ensure(app, caller, good).await?.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id, warnings)) => match ensured.next() {
+        Ok(Good { index, id, warnings }) => match ensured.next() {
             Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
@@ -167,22 +147,8 @@ async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Resul
     Ok(path::send_at(&app.engine, &caller.by, &wanted).await?)
 }
 
-/// Keeps the files of new messages and names them in each. With each comes what is to be said about its channels.
-async fn complete(
-    app: &App,
-    caller: &Principal,
-    many: Vec<(NewMessage, Wanted)>,
-) -> Result<Vec<Result<(NewMessage, Vec<FieldError>), Problem>>, Failure> {
-    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
-    let warnings = files::channel_warnings(app, &wanted).await?;
-    let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).zip(warnings);
-    let made = made.map(|((new, files), warnings): ((NewMessage, Result<_, Problem>), _)| {
-        let files = files?;
-        let content = new.content.with(|content| content.attachments = files);
-        Ok((NewMessage { content, ..new }, warnings))
-    });
-    Ok(made.collect())
+fn with_files(new: NewMessage, files: Vec<FileRef>) -> NewMessage {
+    NewMessage { content: new.content.with(|content| content.attachments = files), ..new }
 }
 
 fn wanted(
@@ -277,7 +243,7 @@ pub async fn patch(
         with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", 0, "")?;
     let content = content.with(|content| content.client = client);
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
-    let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;
+    let mut changed = files::complete(&app, &caller, vec![(changed, wanted)], with_files).await?;
     let (changed, warnings) = changed.pop().ok_or_else(Problem::internal)??;
     path::change(&app.engine, &caller.by, &changed).await?;
     let (row, content) = found(&app, &caller, &id).await?;
@@ -342,9 +308,8 @@ async fn found(app: &App, caller: &Principal, id: &str) -> Result<(WorkRow, Mess
 }
 
 fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
-    let files = content.attachments.and_then(|text| serde_json::from_str::<Vec<FileRef>>(&text).ok());
-    let envelope = content.envelope.and_then(|text| serde_json::from_str::<Envelope>(&text).ok());
-    let envelope = envelope.unwrap_or_default();
+    let files = content.attachments.and_then(|files| files.read().ok());
+    let envelope = content.envelope.and_then(|envelope| envelope.read().ok()).unwrap_or_default();
     Ok(Message {
         attachments: files.unwrap_or_default().into_iter().map(Attachment::from).collect(),
         reply_to: envelope.reply_to,
@@ -354,12 +319,12 @@ fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
         status: row.status.into(),
         on_hold: row.on_hold,
         reason_code: row.reason_code,
-        send_at: instant(row.due_at)?,
-        created_at: instant(content.created_at)?,
+        send_at: row.due_at,
+        created_at: content.created_at,
         warnings: Vec::new(),
-        targets: content.targets.and_then(|text| serde_json::from_str(&text).ok()),
-        context: content.context.and_then(|text| serde_json::from_str(&text).ok()),
-        type_data: content.type_data.and_then(|text| serde_json::from_str(&text).ok()),
+        targets: content.targets.and_then(|targets| targets.read().ok()),
+        context: content.context.and_then(|context| context.read().ok()),
+        type_data: content.type_data.and_then(|data| data.read().ok()),
         handling: Handling::read(content.handling.as_deref()).into(),
         id: content.id,
         channel: content.channel,

@@ -4,7 +4,6 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     nodes::{self, NodeRow},
-    work::instant,
 };
 use punctual_wire::nodes::{Holds, Node, Nodes};
 
@@ -31,8 +30,8 @@ fn shape(row: NodeRow) -> Result<Node, StoreError> {
         version: row.version,
         role: row.role,
         clock_offset_ms: row.clock_offset_ms,
-        started_at: instant(row.started_at)?,
-        last_seen_at: instant(row.last_seen_at)?,
+        started_at: row.started_at,
+        last_seen_at: row.last_seen_at,
         holds: Holds { work: row.held_work, notifications: row.held_notifications },
     })
 }

@@ -205,7 +205,6 @@ pub async fn kpis(
     })
 }
 
-/// The row of this id, if the caller may see it.
 /// What an operator does to a notification, once for each idempotency key.
 async fn act(
     app: &App,
@@ -225,6 +224,7 @@ async fn act(
     .await
 }
 
+/// The row of this id, if the caller may see it.
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
@@ -275,7 +275,7 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
         resolved_targets: ends.targets(row.seq)?,
         enqueued_at: row.site_enqueued_at,
         created_at: row.created_at,
-        last_attempt_at: ends.last_attempt_at(row.seq)?,
+        last_attempt_at: ends.last_attempt_at(row.seq),
         next_attempt_at: row.status.is_live().then_some(row.ready_at),
         delivered_at: row.delivered_at,
         targets: row.targets.and_then(|targets| targets.read().ok()),

@@ -9,7 +9,6 @@ use punctual_store::{
         preferences::{self, PreferenceRow},
     },
     facts,
-    work::instant,
 };
 use punctual_wire::{
     Page, Problem,
@@ -147,7 +146,7 @@ impl Definition for PreferenceRow {
                 .map_err(|_| StoreError::Stored("preferences.definition"))?,
             person: self.person,
             version: self.version,
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
         })
     }
 }

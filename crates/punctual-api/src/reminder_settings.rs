@@ -6,7 +6,6 @@ use punctual_engine::CommandError;
 use punctual_store::{
     StoreError,
     reminders::settings::{self, SettingRow},
-    work::instant,
 };
 use punctual_wire::{
     FieldError, Page,
@@ -209,8 +208,8 @@ impl Definition for SettingRow {
             .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
         Ok(ReminderSetting {
             definition,
-            created_at: instant(self.created_at)?,
-            updated_at: instant(self.updated_at)?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
             id: self.id,
             version: self.version,
             plan: None,

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested, Units};
 use punctual_model::{ScheduleId, WorkKey, WorkStatus};
-use punctual_store::work::{self, WorkFilter, WorkRow, instant};
+use punctual_store::work::{self, WorkFilter, WorkRow};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
     batch::{Item, OneOrMany},
@@ -22,6 +22,7 @@ use crate::{
     body::Json,
     idempotency::{IdempotencyKey, Ids},
     openapi::shapes,
+    outcomes::{Good, read_each},
     parameters::{Parameters, Segments},
     window::{Window, check_moment},
     work::status_after,
@@ -87,25 +88,17 @@ async fn post_many(
     many: Vec<Item<ScheduleRequest>>,
     ids: &Ids<'_>,
 ) -> Answer {
-    let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
-    for (index, item) in many.into_iter().enumerate() {
-        let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(window, units, one, ids, index, &format!("/{index}"))) {
-            Ok(wanted) => {
-                outcomes.push(Ok(index));
-                good.push(wanted);
-            }
-            Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
-        }
-    }
-    let keys: Vec<String> = good.iter().map(|one: &Requested| one.work.key.to_string()).collect();
+    let (outcomes, good) = read_each(
+        many,
+        |one: &Requested| one.work.key.to_string(),
+        |one, index, pointer| wanted(window, units, one, ids, index, pointer),
+    );
     let ensured =
         if good.is_empty() { Vec::new() } else { app.engine.ensure_requested(&caller.by, good).await? };
-    let mut keys = keys.into_iter();
     let mut ensured = ensured.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok(index) => item(index, &keys.next().unwrap_or_default(), ensured.next()),
+        Ok(Good { index, id: key, .. }) => item(index, &key, ensured.next()),
     });
     JsonResponse::ok(&Batch { items: items.collect() })
 }
@@ -244,7 +237,7 @@ async fn titled(
 
 fn shape(row: WorkRow, title: String, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
     let (topic, payload) = schedules::read_input(&row).unwrap_or_default();
-    let (run_at, schedule_id) = (instant(row.due_at)?, ScheduleId(row.id).to_string());
+    let (run_at, schedule_id) = (row.due_at, ScheduleId(row.id).to_string());
     let mut work = crate::work::shape(row, title, outcome)?;
     work.time_zone.get_or_insert_with(|| "UTC".to_owned());
     Ok(Schedule { work, schedule_id, topic, run_at, payload })

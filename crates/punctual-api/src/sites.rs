@@ -7,7 +7,6 @@ use punctual_store::{
     StoreError,
     site_events::{self, SiteEventRow},
     sites::{self, SiteRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -174,7 +173,7 @@ impl Definition for SiteRow {
         let agents = self.agents().into_iter().map(|one| {
             Ok(SiteAgent {
                 name: Some(one.agent).filter(|name| !name.is_empty()),
-                last_contact_at: instant(one.last_contact_at)?,
+                last_contact_at: one.last_contact_at,
                 version: one.version,
                 backlog: one.backlog,
                 oldest_buffered_age_seconds: one.oldest_buffered_age_seconds,
@@ -184,9 +183,9 @@ impl Definition for SiteRow {
         });
         Ok(Site {
             agents: agents.collect::<Result<_, StoreError>>()?,
-            created_at: instant(self.created_at)?,
-            revoked_at: self.revoked_at.map(instant).transpose()?,
-            last_contact_at: self.last_contact_at.map(instant).transpose()?,
+            created_at: self.created_at,
+            revoked_at: self.revoked_at,
+            last_contact_at: self.last_contact_at,
             clock_suspect: self.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
             id: self.id,
             version: self.version,
@@ -201,8 +200,8 @@ impl Definition for SiteRow {
 
 fn shape_event(row: SiteEventRow) -> Result<SiteEvent, StoreError> {
     Ok(SiteEvent {
-        at: instant(row.began_at)?,
-        last_at: instant(row.last_at)?,
+        at: row.began_at,
+        last_at: row.last_at,
         id: row.id,
         category: row.category.into(),
         kind: row.kind,

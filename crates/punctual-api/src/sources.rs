@@ -4,13 +4,13 @@ use std::slice;
 
 use axum::extract::State;
 use punctual_engine::{
-    OwnUnit, Units,
-    events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED, Touched},
+    Units,
+    events::{EventTaken, IncomingEvent, Touched},
 };
 use punctual_store::{
     StoreError,
-    sources::{self, SourceChange, SourceRow},
-    work::{Asked, instant},
+    sources::{self, SourceRow},
+    work::Asked,
 };
 use punctual_wire::{
     Batch, Page, Problem,
@@ -19,8 +19,10 @@ use punctual_wire::{
     sources::{NamedSourceRequest, Source, SourceOutcome, SourceRequest},
     work::WorkCounts,
 };
-use punctual_workflows::event_intake::{not_in_future, not_yours};
-use serde_json::{Value, json};
+use punctual_workflows::{
+    event_intake::{not_in_future, not_yours},
+    sources::{AT_ONCE, Reporter},
+};
 
 use crate::{
     App, Shared,
@@ -31,9 +33,6 @@ use crate::{
     parameters::{Parameters, Segments, checked_name},
     trace_context::TraceContext,
 };
-
-/// Sources written in one transaction: about 5 ms of SQLite's writer.
-const AT_ONCE: usize = 500;
 
 /// Tell the state of a source
 ///
@@ -53,7 +52,8 @@ pub async fn put(
     let request = SourceRequest::read(&body.value, "")?;
     let units =
         app.engine.units_named(&caller.by, request.business_unit.as_deref().into_iter().collect()).await?;
-    let incoming = changed(&app, &caller, &units, kind.clone(), id.clone(), request, "")?;
+    let named = NamedSourceRequest { kind: kind.clone(), id: id.clone(), source: request };
+    let incoming = changed(&app, &caller, &units, named, "")?;
     let incoming = incoming.asked_in(trace.asked());
     let taken = app.engine.take_events(&app.sinks, slice::from_ref(&incoming)).await?.pop();
     if taken == Some(EventTaken::NotYours) {
@@ -99,7 +99,7 @@ async fn take_all(
     for (index, item) in items.into_iter().enumerate() {
         let pointer = format!("/items/{index}");
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| changed(app, caller, &units, one.kind, one.id, one.source, &pointer)) {
+        match item.and_then(|one| changed(app, caller, &units, one, &pointer)) {
             Ok(one) => {
                 outcomes.push(None);
                 incoming.push(one.asked_in(asked));
@@ -173,21 +173,11 @@ pub async fn delete(
     caller: Caller<Ingest>,
     Segments((kind, id)): Segments<(String, String)>,
 ) -> Answer {
-    let source = found(&app, &caller, &kind, &id).await?;
-    let now = app.engine.clock.now();
-    let change = SourceChange {
-        source_type: kind.clone(),
-        source_id: id.clone(),
-        business_unit: None,
-        active: false,
-        deleted: true,
-        state: "{}".to_owned(),
-        sequence: None,
-        // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
-        occurred_at: now.max(source.occurred_at),
-    };
-    let event = event(&app, &caller, SOURCE_DELETED, &change, Value::Null);
-    let incoming = IncomingEvent::of_source(event, OwnUnit::stored(source.business_unit), change);
+    let mut reader = app.engine.store.read_for_people().await?;
+    let row = sources::get(&mut reader.conn(), &caller.by.reach(), &kind, &id).await?;
+    drop(reader);
+    let row = row.filter(|row| !row.deleted).ok_or_else(|| missing(&kind, &id))?;
+    let incoming = reporter(&app, &caller).deleted(row);
     match app.engine.take_events(&app.sinks, &[incoming]).await?.pop() {
         Some(EventTaken::NotYours) => Err(missing(&kind, &id)),
         _ => JsonResponse::no_content(),
@@ -199,41 +189,18 @@ fn changed(
     app: &App,
     caller: &Principal,
     units: &Units,
-    kind: String,
-    id: String,
-    request: SourceRequest,
+    source: NamedSourceRequest,
     pointer: &str,
 ) -> Result<IncomingEvent, Problem> {
     let now = app.engine.clock.now();
-    let occurred_at = request.occurred_at.unwrap_or(now);
+    let occurred_at = source.source.occurred_at.unwrap_or(now);
     not_in_future(occurred_at, now, &format!("{pointer}/occurredAt"))?;
-    let unit = unit_for(units, request.business_unit, pointer)?;
-    let change = SourceChange {
-        source_type: kind,
-        source_id: id,
-        business_unit: None,
-        active: request.active,
-        deleted: false,
-        state: request.state.to_string(),
-        sequence: request.sequence,
-        occurred_at,
-    };
-    let data = json!({ "businessUnit": unit.as_deref(), "active": change.active, "state": request.state });
-    let event = event(app, caller, SOURCE_CHANGED, &change, data);
-    Ok(IncomingEvent::of_source(event, unit, change))
+    let unit = unit_for(units, source.source.business_unit.clone(), pointer)?;
+    Ok(reporter(app, caller).changed(unit, source, occurred_at))
 }
 
-fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data: Value) -> Event {
-    Event {
-        id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
-        source: "/api/v1/sources".to_owned(),
-        kind: kind.to_owned(),
-        subject: Some(format!("{}/{}", change.source_type, change.source_id)),
-        sequence: change.sequence,
-        time: change.occurred_at,
-        data,
-        business_units: caller.by.units.clone(),
-    }
+fn reporter<'a>(app: &'a App, caller: &'a Principal) -> Reporter<'a> {
+    Reporter { engine: &app.engine, by: &caller.by, from: "/api/v1/sources" }
 }
 
 async fn found(app: &App, caller: &Principal, kind: &str, id: &str) -> Result<Source, Failure> {
@@ -270,8 +237,8 @@ pub(crate) fn counts(touched: &Touched) -> WorkCounts {
 fn shape(row: SourceRow) -> Result<Source, StoreError> {
     Ok(Source {
         state: serde_json::from_str(&row.state).map_err(|_| StoreError::Stored("sources.state"))?,
-        occurred_at: instant(row.occurred_at)?,
-        updated_at: instant(row.updated_at)?,
+        occurred_at: row.occurred_at,
+        updated_at: row.updated_at,
         kind: row.source_type,
         id: row.source_id,
         business_unit: row.business_unit,

@@ -8,7 +8,6 @@ use punctual_store::{
     StoreError,
     outbox::{self, DeliveryRow, EventRow},
     subscribers::{self, SubscriberRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -110,7 +109,7 @@ fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
         events: serde_json::from_str(&row.events).unwrap_or_default(),
         filter: row.filter.as_deref().map(json).transpose()?,
         retry: json(&row.retry)?,
-        updated_at: instant(row.updated_at)?,
+        updated_at: row.updated_at,
         active: row.active,
         version: row.version,
         adapter: row.adapter,
@@ -211,7 +210,7 @@ fn event(row: EventRow, deliveries: Vec<DeliveryRow>) -> Result<OutboxEvent, Sto
             status: delivery.status.map_or("unknown", NotificationStatus::as_str).to_owned(),
             attempts: delivery.attempts.unwrap_or(0),
             last_error: delivery.last_error,
-            delivered_at: delivery.delivered_at.map(instant).transpose()?,
+            delivered_at: delivery.delivered_at,
             notification_id: delivery.notification_id,
         })
     });
@@ -220,7 +219,7 @@ fn event(row: EventRow, deliveries: Vec<DeliveryRow>) -> Result<OutboxEvent, Sto
         deliveries: deliveries.collect::<Result<_, StoreError>>()?,
         payload: serde_json::from_str(&row.payload)
             .map_err(|_| StoreError::Stored("outbox_events.payload"))?,
-        created_at: instant(row.created_at)?,
+        created_at: row.created_at,
         id: row.id,
         event_type: row.event_type,
         instance_public_id: row.instance_public_id,

@@ -1,10 +1,10 @@
 //! `/api/v1/suppressions`: addresses that get nothing, whatever workflow wants to reach them.
 
 use axum::extract::State;
+use punctual_model::local_time::as_stored;
 use punctual_store::{
     StoreError,
     suppressions::{self, SuppressionFilter, SuppressionRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, Problem,
@@ -86,8 +86,8 @@ pub async fn put(
         reason: request.reason,
         source: caller.by.name().to_owned(),
         detail: request.detail,
-        since: app.engine.clock.now().as_microsecond(),
-        expires_at: request.expires_at.map(|at| at.as_microsecond()),
+        since: app.engine.clock.now(),
+        expires_at: request.expires_at.map(as_stored),
     };
     app.engine.suppress(&caller.by, &row).await?;
     JsonResponse::ok(&shape(row)?)
@@ -110,8 +110,8 @@ pub async fn delete(
 
 fn shape(row: SuppressionRow) -> Result<Suppression, StoreError> {
     Ok(Suppression {
-        since: instant(row.since)?,
-        expires_at: row.expires_at.map(instant).transpose()?,
+        since: row.since,
+        expires_at: row.expires_at,
         channel_type: row.channel_type,
         address: row.address,
         reason: row.reason,

@@ -11,7 +11,6 @@ use punctual_model::{Fault, survey::Warning};
 use punctual_store::{
     StoreError,
     surveys::{self, SurveyDraft, SurveyRow},
-    work::instant,
 };
 use punctual_wire::{
     Code, FieldError, Page, PageQuery, Problem,
@@ -182,7 +181,7 @@ fn shape(row: SurveyRow) -> Result<Survey, StoreError> {
         published_version_number: row.published_version,
         schema,
         version: row.version,
-        created_at: instant(row.created_at)?,
-        updated_at: instant(row.updated_at)?,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
     })
 }

@@ -5,7 +5,6 @@ use punctual_engine::commands::NewTemplate;
 use punctual_store::{
     StoreError,
     templates::{self, TemplateRow},
-    work::instant,
 };
 use punctual_templates::{RenderFailure, RenderFault, pick, render};
 use punctual_wire::{
@@ -147,7 +146,7 @@ impl Definition for TemplateRow {
         Ok(Template {
             variants: serde_json::from_str(&self.variants)
                 .map_err(|_| StoreError::Stored("templates.variants"))?,
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
             name: self.name,
             default_locale: self.default_locale,
             version: self.version,

@@ -1,12 +1,10 @@
 //! `/api/v1/users`: people who sign in to the console.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_engine::commands::{Invitation, Mailed, NewUser, UserChange};
 use punctual_store::{
     StoreError,
     users::{self, UserRow},
-    work::instant,
 };
 use punctual_wire::{
     Page,
@@ -167,8 +165,6 @@ impl Definition for UserRow {
     }
 
     fn shape(self) -> Result<User, StoreError> {
-        let optional =
-            |at: Option<i64>| -> Result<Option<Timestamp>, StoreError> { at.map(instant).transpose() };
         Ok(User {
             business_units: self
                 .business_units
@@ -177,9 +173,9 @@ impl Definition for UserRow {
             has_password: self.password_hash.is_some(),
             external_subject: self.subject,
             rights_from_provider: self.rights_from_provider,
-            created_at: instant(self.created_at)?,
-            updated_at: instant(self.updated_at)?,
-            last_sign_in_at: optional(self.last_sign_in_at)?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            last_sign_in_at: self.last_sign_in_at,
             id: self.id,
             email: self.email,
             name: self.name,

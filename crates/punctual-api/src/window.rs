@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use punctual_model::WorkStatus;
+use punctual_model::{WorkStatus, local_time::as_stored};
 use punctual_store::work::{self, WorkRow};
 use punctual_wire::{FieldError, Problem};
 use punctual_workflows::due_window::{self, OutsideWindow};
@@ -40,7 +40,7 @@ impl Window {
     pub fn check(&self, key: &str, at: Timestamp, revive: bool, pointer: &str) -> Result<(), Problem> {
         let stays = |row: &WorkRow| {
             let is_pending = row.is(&[WorkStatus::Pending]);
-            if is_pending { row.due_at == at.as_microsecond() } else { !revive }
+            if is_pending { row.due_at == as_stored(at) } else { !revive }
         };
         if self.known.get(key).is_some_and(stays) { Ok(()) } else { check_moment(self.now, at, pointer) }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
+use jiff::Timestamp;
 use punctual_engine::{
     EnsureOutcome,
     operate::WorkAction,
@@ -11,7 +12,7 @@ use punctual_engine::{
 use punctual_model::WorkStatus;
 use punctual_store::{
     StoreError, audit,
-    work::{self, WorkFilter, WorkRow, instant},
+    work::{self, WorkFilter, WorkRow},
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -44,8 +45,8 @@ pub async fn list(
         on_hold: query.hold,
         source_type: query.source_type,
         source_id: query.source_id,
-        due_from: query.from.map(|at| at.as_microsecond()),
-        due_to: query.to.map(|at| at.as_microsecond()),
+        due_from: query.from,
+        due_to: query.to,
         before: query.page.cursor,
         limit: i64::from(query.page.limit),
     };
@@ -87,7 +88,7 @@ pub async fn trace(
     let mut items = vec![entry(
         row.created_at,
         Step::Created { is_retry: row.retry_of.is_some() },
-        format!("It was planned for {}.", instant(row.due_at)?),
+        format!("It was planned for {}.", row.due_at),
         json!({ "kind": row.kind, "inputHash": row.input_hash, "retryOf": row.retry_of }),
     )?];
     for one in entries {
@@ -98,7 +99,7 @@ pub async fn trace(
         let title = Step::Audited { action: &one.action, data: &data }.title();
         let data = json!({ "actor": one.actor, "from": one.from_status, "to": one.to_status, "version": one.version,
             "reason": one.reason, "data": data });
-        items.push(TimelineEntry { at: instant(one.at)?, what: one.action.into(), title, detail, data });
+        items.push(TimelineEntry { at: one.at, what: one.action.into(), title, detail, data });
     }
     let repeated = titles(&app, &caller, retries.iter()).await?;
     for (again, title) in retries.into_iter().zip(repeated) {
@@ -216,10 +217,10 @@ pub(crate) fn shape(row: WorkRow, title: String, outcome: Option<&'static str>) 
     Ok(Work {
         result: result_of(&row),
         trigger: trigger.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned().into(),
-        due_at: instant(row.due_at)?,
-        next_retry_at: row.next_retry_at.map(instant).transpose()?,
-        created_at: instant(row.created_at)?,
-        updated_at: instant(row.updated_at)?,
+        due_at: row.due_at,
+        next_retry_at: row.next_retry_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
         id: row.id,
         title,
         key: row.key,
@@ -258,7 +259,7 @@ fn result_of(row: &WorkRow) -> Option<Value> {
 }
 
 /// The status of a row after it was ensured with this outcome.
-pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
+pub(crate) fn status_after(outcome: &EnsureOutcome) -> WorkStatus {
     match outcome {
         EnsureOutcome::Created
         | EnsureOutcome::Updated
@@ -267,13 +268,13 @@ pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
         | EnsureOutcome::Revived
         | EnsureOutcome::Reused
         | EnsureOutcome::OverQuota(_)
-        | EnsureOutcome::Conflict { .. } => "pending",
-        EnsureOutcome::Completed => "completed",
-        EnsureOutcome::InProgress => "processing",
-        EnsureOutcome::LeftCancelled => "cancelled",
+        | EnsureOutcome::Conflict { .. } => WorkStatus::Pending,
+        EnsureOutcome::Completed => WorkStatus::Completed,
+        EnsureOutcome::InProgress => WorkStatus::Processing,
+        EnsureOutcome::LeftCancelled => WorkStatus::Cancelled,
     }
 }
 
-fn entry(at: i64, step: Step<'_>, detail: String, data: Value) -> Result<TimelineEntry, StoreError> {
-    Ok(TimelineEntry { at: instant(at)?, what: step.what().into(), title: step.title(), detail, data })
+fn entry(at: Timestamp, step: Step<'_>, detail: String, data: Value) -> Result<TimelineEntry, StoreError> {
+    Ok(TimelineEntry { at, what: step.what().into(), title: step.title(), detail, data })
 }

@@ -224,6 +224,10 @@ impl Channel for CapturedChannel {
         true
     }
 
+    fn waits(&self) -> bool {
+        false
+    }
+
     fn timeout(&self) -> Duration {
         TIMEOUT
     }

@@ -10,6 +10,7 @@
 
 mod classify;
 mod compose;
+mod cork;
 mod dialogue;
 mod session;
 

@@ -40,6 +40,15 @@
   const strip = $(".side nav");
   if (current && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2;
 
+  // On a phone rows become cards without the heads of their columns: each cell says which one it is of.
+  all("table.list, table.lines").forEach((table) => {
+    const heads = all("thead th", table).map((head) => head.textContent.trim());
+    all("tbody tr", table).forEach((row) => [...row.children].forEach((cell, n) => {
+      if (n > 0 && cell.colSpan === 1 && heads[n]) cell.dataset.head = heads[n];
+      else if (n === 0 && table.matches(".lines") && heads[0] && cell.colSpan === 1) cell.dataset.head = heads[0];
+    }));
+  });
+
   // ---- keyboard ----
   const help = $("#help");
   const openHelp = $("#help-open");
@@ -203,8 +212,9 @@
   const dot = $("#dot");
   if (!dot) return;
   const say = (state, text) => { dot.className = `dot ${state}`; dot.title = text; };
+  const leaving = new AbortController();
   const fetchPage = async (address) => {
-    const answer = await fetch(address, { headers: { "X-Punctual-Live": "1" }, redirect: "error" });
+    const answer = await fetch(address, { headers: { "X-Punctual-Live": "1" }, redirect: "error", signal: leaving.signal });
     if (answer.status === 401) throw new Error("signed out");
     if (answer.status === 204) throw new Error("the answer to a form");
     if (!answer.ok) throw new Error(String(answer.status));
@@ -241,8 +251,19 @@
     row.classList.remove("gone");
   };
   const rowsOf = (page) => new Map(all("tr[data-row]", page).map((row) => [row.dataset.row, row]));
+  // What is being pressed is not replaced under the pointer: the click would be lost.
+  let pressed = false;
+  addEventListener("pointerdown", () => { pressed = true; });
+  const ends = ["pointerup", "pointercancel", "blur"];
+  ends.forEach((end) => addEventListener(end, () => { pressed = false; }));
+  const released = () => new Promise((done) => {
+    if (!pressed) { done(); return; }
+    // The click comes right after the pointer is up.
+    ends.forEach((end) => addEventListener(end, () => setTimeout(done), { once: true }));
+  });
   const refresh = async () => {
     const page = await fetchPage(location.href);
+    await released();
     all("[data-live]").forEach((part) => {
       const next = $(`[data-live="${CSS.escape(part.dataset.live)}"]`, page);
       if (next) take(part, next, false);
@@ -254,6 +275,7 @@
     const missing = [...shown.keys()].filter((id) => !found.has(id));
     if (missing.length && table && table.dataset.same) {
       rowsOf(await fetchPage(table.dataset.same)).forEach((row, id) => { if (!found.has(id)) found.set(id, row); });
+      await released();
     }
     shown.forEach((row, id) => {
       const next = found.get(id);
@@ -269,6 +291,7 @@
   let busy = false;
   let again = false;
   const update = async () => {
+    if (leaving.signal.aborted) return;
     if (busy) { again = true; return; }
     busy = true;
     try {
@@ -286,6 +309,8 @@
   const slowly = setInterval(() => { if (!document.hidden) update(); }, 15000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) update(); });
   addEventListener("pagehide", () => events.close());
+  // Who signs out wants nothing more of the session that ends.
+  $("form[action='/sign-out']")?.addEventListener("submit", () => { leaving.abort(); events.close(); clearInterval(slowly); });
 })();
 
 // An editor with a preview: what is beside it follows what is written.
@@ -318,6 +343,15 @@
   follow();
 })();
 
+// A file that is chosen is read into the field that takes its text.
+document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
+  chooser.closest("[hidden]").hidden = false;
+  chooser.addEventListener("change", async () => {
+    const file = chooser.files[0];
+    if (file) chooser.form.elements[chooser.dataset.into].value = await file.text();
+  });
+});
+
 // Only the fields that apply: `data-when` and `data-only` name a field, and the values for which this one is shown; no values
 // mean any.
 (() => {
@@ -346,15 +380,6 @@
     form.requestSubmit(again);
   });
 })();
-
-// A file that is chosen is read into the field that takes its text.
-document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
-  chooser.closest("[hidden]").hidden = false;
-  chooser.addEventListener("change", async () => {
-    const file = chooser.files[0];
-    if (file) chooser.form.elements[chooser.dataset.into].value = await file.text();
-  });
-});
 
 // People are searched while one types: what the field offers is what the search finds.
 (() => {
@@ -406,7 +431,7 @@ document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
 // the focus. Forms that bring all of this themselves are left as they are.
 (() => {
   const fields = [...document.querySelectorAll("main form[method=post] [aria-invalid=true]")];
-  const faultOf = (field) => field.closest("label, .entry-field, td, li, div")?.querySelector(".fault");
+  const faultOf = (field) => (field.closest(".checks-field") ?? field.closest("label, .entry-field, td, li, div"))?.querySelector(".fault");
   const loose = fields.filter((field) => !field.getAttribute("aria-describedby") && faultOf(field));
   if (!loose.length) return;
   const lines = loose.map((field, n) => {
@@ -414,7 +439,7 @@ document.querySelectorAll("input[type=file][data-into]").forEach((chooser) => {
     fault.id ||= `fault-${n}`;
     field.id ||= `faulty-${n}`;
     field.setAttribute("aria-describedby", fault.id);
-    const named = field.closest("label")?.querySelector("span")?.firstChild?.textContent?.trim() || field.getAttribute("aria-label") || field.name;
+    const named = field.closest(".checks-field")?.querySelector("legend")?.textContent.trim() || field.closest("label")?.querySelector("span")?.firstChild?.textContent?.trim() || field.getAttribute("aria-label") || field.name;
     const line = document.createElement("li");
     const link = Object.assign(document.createElement("a"), { href: `#${field.id}`, textContent: named });
     line.append(link, `: ${fault.textContent}`);

@@ -10,10 +10,7 @@ use punctual_model::{Fault, chain};
 use punctual_store::StoreError;
 use punctual_wire::{Code, FieldError, Problem};
 
-use crate::{
-    compress::Plain,
-    refusals::{self, Refused},
-};
+use crate::{compress::Plain, meanwhile::Opened, refusals};
 
 /// What a page gives back.
 pub type Page = Result<Response, Refusal>;
@@ -24,11 +21,39 @@ pub fn page(template: &impl Template) -> Page {
     Ok(Html(text).into_response())
 }
 
+/// Whether a form was refused, and for what.
+#[derive(Clone, Copy)]
+pub enum Refused {
+    No,
+    /// A field is not valid.
+    Faulty,
+    /// Somebody else has stored something meanwhile.
+    Overtaken,
+}
+
+impl From<bool> for Refused {
+    fn from(is_faulty: bool) -> Self {
+        if is_faulty { Self::Faulty } else { Self::No }
+    }
+}
+
+impl Refused {
+    pub const fn of(is_faulty: bool, opened: &Opened) -> Self {
+        match (is_faulty, opened.changes.is_some()) {
+            (true, _) => Self::Faulty,
+            (false, true) => Self::Overtaken,
+            (false, false) => Self::No,
+        }
+    }
+}
+
 /// A page with a form: while what was sent is refused its status says so, to programs and to the page's own script.
-pub fn form(template: &impl Template, is_refused: bool) -> Page {
+pub fn form(template: &impl Template, refused: impl Into<Refused>) -> Page {
     let mut response = page(template)?;
-    if is_refused {
-        *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    match refused.into() {
+        Refused::No => {}
+        Refused::Faulty => *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY,
+        Refused::Overtaken => *response.status_mut() = StatusCode::CONFLICT,
     }
     Ok(response)
 }
@@ -64,7 +89,7 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = refusals::alone(&self.0);
-        response.extensions_mut().insert(Refused(self.0));
+        response.extensions_mut().insert(refusals::Refused(self.0));
         response
     }
 }

@@ -7,6 +7,7 @@ mod classes;
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use punctual_model::NotificationStatus;
 
 pub use self::classes::{By, Class, classes};
 use crate::{
@@ -119,7 +120,14 @@ pub fn lateness(intervals: &[Interval], range: Range, zone: &Zone) -> Chart {
             format!("half within {}, 95 % within {}, 99 % within {}", rough(p50), rough(p95), rough(p99))
         });
         let title = format!("{}: {said}", span(interval, range, zone));
-        hit(&mut svg, &ended(interval, &[("status", "delivered")]), None, &title, step, n);
+        hit(
+            &mut svg,
+            &ended(interval, &[("status", NotificationStatus::Delivered.as_str())]),
+            None,
+            &title,
+            step,
+            n,
+        );
     }
     svg.push_str("</svg>");
     let y_labels = (0..=decades).rev().map(|n| rough(1_000 * 10_i64.saturating_pow(n))).collect();

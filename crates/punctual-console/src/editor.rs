@@ -10,6 +10,7 @@ mod pages;
 mod resource;
 mod rows;
 
+use punctual_engine::keys::digest;
 use punctual_wire::FieldError;
 use serde_json::{Map, Value};
 
@@ -329,11 +330,18 @@ impl Form {
 /// What is wrong, with the labels that people see in place of the request's own names; it stands at the field of this place.
 fn said(fields: &[&Field], fault: &FieldError, at: &str) -> String {
     let own = fault.pointer.rsplit('/').next().unwrap_or_default();
+    let label = fields.iter().find(|field| field.pointer == at).map(|field| field.label.clone());
+    // The same check is behind keys, names and ids.
+    let detail = match (fault.detail.strip_prefix("The key is not valid"), label) {
+        (Some(": it is empty."), Some(label)) => format!("{label} is missing."),
+        (Some(rest), Some(label)) => format!("{label} is not valid{rest}"),
+        _ => fault.detail.replace("; null takes it away.", ", or removed."),
+    };
     let shared = |pointer: &str| {
         let same = pointer.split('/').zip(fault.pointer.split('/')).take_while(|(one, other)| one == other);
         same.count()
     };
-    words::spoken(&fault.detail, |name| {
+    words::spoken(&detail, |name| {
         let of_name = |field: &&&Field| field.pointer.split('/').any(|part| part == name);
         let own = fields.iter().find(|field| name == own && field.pointer == at);
         // Of several fields of a name the nearest is meant: the one of the same entry of a list.
@@ -351,6 +359,14 @@ fn said(fields: &[&Field], fault: &FieldError, at: &str) -> String {
 /// Whether a place is another one or inside of it.
 fn is_below(pointer: &str, over: &str) -> bool {
     pointer.strip_prefix(over).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A version for what is stored without one: another number for other contents.
+pub fn version_of(draft: &Value) -> i64 {
+    let digest = digest(draft.to_string().as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest[..8]);
+    i64::from_be_bytes(bytes)
 }
 
 /// Takes a text out of a draft: what stands in the address and not in the body of the API's request.

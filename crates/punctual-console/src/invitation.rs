@@ -89,7 +89,7 @@ async fn accept(
         return shown(&app, &headers, link, None).await;
     }
     if password != fields.text("again") {
-        return shown(&app, &headers, link, Some("The two passwords are not the same.")).await;
+        return shown(&app, &headers, link, Some("The two passwords differ.")).await;
     }
     let user = match app.engine.accept_invitation(now, link, &Secret::new(password)).await {
         Ok(Some(user)) => user,

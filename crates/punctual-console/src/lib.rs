@@ -20,6 +20,7 @@ mod invitation;
 mod kept;
 mod links;
 mod live;
+mod meanwhile;
 mod pages;
 mod preference_page;
 mod refusals;

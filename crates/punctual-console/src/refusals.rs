@@ -115,7 +115,7 @@ impl Asked {
                 })
             }
             StatusCode::METHOD_NOT_ALLOWED => {
-                let detail = "It cannot be opened by its address: go back to the page with the form.";
+                let detail = "It cannot be opened by its address. Go back to the page with the form.";
                 let problem = Problem::new(Code::MethodNotAllowed, detail);
                 Some(Problem { title: "This page is the answer to a form".into(), ..problem })
             }

@@ -52,7 +52,7 @@ impl Zone {
             0..SECOND => "just now".to_owned(),
             SECOND..DAY => format!("{} ago", rough(micros)),
             DAY.. => self.written(at, now),
-            _ if micros > -DAY => format!("in {}", rough(-micros)),
+            _ if micros > -HOUR => format!("in {}", rough(-micros)),
             _ if micros > -14 * DAY => format!("in {}, {}", rough(-micros), self.weekday(at)),
             _ => self.written(at, now),
         };
@@ -77,7 +77,8 @@ impl Zone {
         local.strftime(form).to_string()
     }
 
-    fn weekday(&self, at: Timestamp) -> String {
+    /// The day of the week and the time of day: `Mon 09:00 Auckland`.
+    pub fn weekday(&self, at: Timestamp) -> String {
         format!("{} {}", at.to_zoned(self.zone.clone()).strftime("%a %H:%M"), self.name)
     }
 
@@ -113,6 +114,14 @@ impl Zone {
     /// When a local day begins.
     pub fn begins(&self, day: civil::Date) -> Timestamp {
         day.to_zoned(self.zone.clone()).map(|zoned| zoned.timestamp()).unwrap_or_default()
+    }
+
+    /// The next full hour on the clocks of the zone.
+    pub fn next_hour(&self, at: Timestamp) -> Option<Timestamp> {
+        let local = at.to_zoned(self.zone.clone());
+        let past = i64::from(local.minute()) * MINUTE + i64::from(local.second()) * SECOND;
+        let past = past + i64::from(local.subsec_nanosecond()) / 1_000;
+        Timestamp::from_microsecond(at.as_microsecond() - past + HOUR).ok()
     }
 
     /// An instant as a field for a local date and time wants it; seconds only where there are some.
@@ -152,6 +161,7 @@ mod tests {
         let text = |at: &str| zone.when(at.parse().unwrap(), now).text;
         assert_eq!(text("2026-05-14T04:59:58.5Z"), "1 s ago");
         assert_eq!(text("2026-05-14T05:30:00Z"), "in 30 min");
+        assert_eq!(text("2026-05-14T21:00:00Z"), "in 16 h, Fri 09:00 Auckland");
         assert_eq!(text("2026-05-17T21:00:00Z"), "in 3 days, Mon 09:00 Auckland");
         assert_eq!(text("2026-05-01T00:00:00Z"), "1 May, 12:00");
         assert_eq!(text("2025-05-01T00:00:00Z"), "1 May 2025, 12:00");
@@ -163,6 +173,9 @@ mod tests {
         assert_eq!(exact.title, "Thu 14 May 2026, 17:00:00 Auckland · 2026-05-14 05:00:00.000 UTC");
         assert_eq!(zone.read("2026-05-14T17:00"), Some(now));
         assert_eq!(zone.read("yesterday"), None);
+        let half = Zone::named(Some("Asia/Kolkata"));
+        let next = half.next_hour("2026-05-14T05:12:03.5Z".parse().unwrap());
+        assert_eq!(next, Some("2026-05-14T05:30:00Z".parse().unwrap()));
         assert_eq!(Zone::named(Some("Nowhere/Else")).name, "UTC");
     }
 

@@ -4,6 +4,14 @@ use punctual_model::{
     AttemptOutcome, NotificationStatus, ReasonCode, ReceiptState, WorkStatus, reason::sentence_of,
 };
 
+/// A text as a sentence: with a capital, and a full stop at its end.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let Some(first) = letters.next() else { return String::new() };
+    let end = if text.ends_with('.') { "" } else { "." };
+    first.to_uppercase().chain(letters).chain(end.chars()).collect()
+}
+
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pill {

@@ -207,7 +207,7 @@ impl Engine {
         self.give_titles(&mut reader.conn(), reach, work.into_iter().flatten(), None).await?;
         let runs = [&mut runs_held, &mut runs_failed];
         self.give_titles(&mut reader.conn(), reach, runs.into_iter().flatten(), Some(RUN)).await?;
-        // Sites, channels and nodes belong to no business unit: who sees only some does not look after them.
+        // Sites, channels and nodes belong to no business unit: callers that are limited to units are not shown them.
         let (silent, circuits, nodes, chores) = match reach {
             Reach::Units(_) => Default::default(),
             Reach::Everything => (
@@ -375,6 +375,6 @@ fn waiting(kind: Kind, link: String, row: WaitingRow) -> Waiting {
         None if words.is_empty() => "no reason was given".to_owned(),
         None => words,
     };
-    let since = Timestamp::from_microsecond(row.since).unwrap_or_default();
+    let since = row.since;
     Waiting { kind, id: row.id, title: row.title, reason, since, link, cause: None }
 }

@@ -47,7 +47,7 @@ pub struct Opened {
 }
 
 /// Version and time of a definition: one that was removed and made again counts from 1 anew.
-pub(crate) type Written = (i64, i64);
+pub(crate) type Written = (i64, Timestamp);
 
 pub(crate) fn written(row: &channels::ChannelRow) -> Written {
     (row.version, row.updated_at)
@@ -186,7 +186,7 @@ pub struct Channels {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
-    /// Counts definitions written here: what was read before the last of them is not the last word.
+    /// Counts definitions written here: a read that began before the last of them is out of date.
     written_here: u64,
     opened: HashMap<String, Arc<Opened>>,
     broken: HashMap<String, Broken>,
@@ -254,6 +254,11 @@ impl Channels {
         self.lock().opened.get(key).cloned()
     }
 
+    /// Whether this is still the open channel of its key: not where it was saved or removed since.
+    pub(crate) fn is_current(&self, key: &str, opened: &Arc<Opened>) -> bool {
+        self.lock().opened.get(key).is_some_and(|current| Arc::ptr_eq(current, opened))
+    }
+
     /// Whether this text can be an address of the channel; `None` where there is no such channel to ask.
     pub fn check_address(&self, key: &str, address: &str) -> Option<Result<(), String>> {
         let adapter = self.lock().opened.get(key)?.adapter.clone();
@@ -315,7 +320,7 @@ impl Channels {
                     at_most_once: false,
                     policy: "{}".into(),
                     version: 0,
-                    updated_at: 0,
+                    updated_at: Timestamp::UNIX_EPOCH,
                 });
             }
         }

@@ -18,6 +18,7 @@ mod sessions;
 mod sign_on;
 mod sign_on_settings;
 mod sites;
+mod sources;
 mod subscribers;
 mod templates;
 pub(crate) mod units;

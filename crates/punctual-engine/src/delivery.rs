@@ -35,6 +35,7 @@ use punctual_store::{
     StoreError, attempts,
     notifications::{self, Delivery, LaneStart, NotificationRow},
 };
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use claim::Open;
 pub(crate) use owed::KEEPS_FAILING;
@@ -92,6 +93,27 @@ pub(crate) struct Sending {
     pub(crate) claimed_at: Timestamp,
     /// The span of the claim, where it is recorded.
     pub(crate) batch: Option<TraceParent>,
+    /// Dropped when every message is begun, for whoever waits to claim more.
+    pub(crate) backlog: Option<Backlog>,
+}
+
+/// Messages of a batch of which no call has started; over when it is dropped. A message to many is none of them once it is
+/// begun, so that it holds up no other.
+#[derive(Default)]
+pub(crate) struct Backlog(CancellationToken);
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Sending {
+    /// What whoever claims more waits for; nothing where every message is begun at once.
+    pub(crate) fn backlog(&mut self) -> Option<CancellationToken> {
+        let has_one = self.items.iter().any(|item| item.intended == 0);
+        has_one.then(|| self.backlog.insert(Backlog::default()).0.clone())
+    }
 }
 
 /// One claimed notification and the targets that have not said yes yet.

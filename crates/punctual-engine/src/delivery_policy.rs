@@ -57,7 +57,7 @@ pub struct PolicyCache {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
-    /// Counts what was written here: what was read before the last of it is not the last word.
+    /// Counts what was written here: a read that began before the last of it is out of date.
     written_here: u64,
     settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
@@ -241,11 +241,10 @@ impl Circuit {
     }
 
     pub(crate) fn of(row: StandingRow) -> Self {
-        let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
         Self {
             open_count: row.open_count,
-            opened_at: at(row.opened_at),
-            open_until: at(row.open_until),
+            opened_at: row.opened_at,
+            open_until: row.open_until,
             last_error: row.text,
         }
     }

@@ -160,7 +160,7 @@ impl Engine {
 
     fn record_lateness(&self, rows: &[Claimed], now: Timestamp) {
         for row in rows {
-            self.metrics.lateness(now.as_microsecond() - row.ready_at);
+            self.metrics.lateness(now.as_microsecond() - row.ready_at.as_microsecond());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, Cause, Effect, NewWork, ReasonCode};
+use punctual_model::{AuditAction, Cause, Effect, NewWork, NotificationStatus, ReasonCode, WorkStatus};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
@@ -91,8 +91,8 @@ pub async fn deactivate(
     let entries: Vec<audit::Entry> = changed
         .iter()
         .map(|row| audit::Entry {
-            from: Some("pending".into()),
-            to: Some("deactivated".into()),
+            from: Some(WorkStatus::Pending.as_str().into()),
+            to: Some(WorkStatus::Deactivated.as_str().into()),
             version: Some(row.version),
             reason: Some(reason.into()),
             ..audit::Entry::new(AuditAction::Deactivate, "work", row.id, row.business_unit.as_deref())
@@ -120,7 +120,7 @@ pub async fn withdraw(
         .map(|row| {
             let action = if row.in_time { AuditAction::Withdraw } else { AuditAction::WithdrawTooLate };
             audit::Entry {
-                to: row.in_time.then(|| "withdrawn".to_owned()),
+                to: row.in_time.then(|| NotificationStatus::Withdrawn.as_str().to_owned()),
                 version: Some(row.version),
                 reason: Some(reason.into()),
                 ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())

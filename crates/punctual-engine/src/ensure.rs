@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, Cause, NewWork, ReasonCode, WorkStatus};
+use punctual_model::{AuditAction, Cause, NewWork, ReasonCode, WorkStatus, local_time::as_stored};
 use punctual_store::{
     Stage, StoreError, Tx, audit,
     work::{self, Asked, Existing},
@@ -218,7 +218,7 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> EnsureOutcome {
         WorkStatus::Pending => {
             let local = new.local.as_ref().map(|(date, zone)| (Some(date.as_str()), Some(zone.as_str())));
             let stored_local = (row.local_date.as_deref(), row.time_zone.as_deref());
-            if row.due_at == new.due_at.as_microsecond() && local.unwrap_or((None, None)) == stored_local {
+            if row.due_at == as_stored(new.due_at) && local.unwrap_or((None, None)) == stored_local {
                 EnsureOutcome::Unchanged
             } else {
                 EnsureOutcome::Updated

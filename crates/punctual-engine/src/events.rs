@@ -9,9 +9,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
-use punctual_model::Reach;
+use punctual_model::{Reach, local_time::as_stored};
 use punctual_store::{
     Lane, StoreError, Tx,
     known_events::EventName,
@@ -164,6 +164,11 @@ impl IncomingEvent {
         Self { event, change: Some(change), asked: None }
     }
 
+    /// The state of a source that it carries.
+    pub(crate) fn change(&self) -> Option<&SourceChange> {
+        self.change.as_ref()
+    }
+
     /// What distinguishes it from others.
     pub(crate) fn name(&self) -> EventName {
         EventName { source: self.event.source.clone(), event_id: self.event.id.clone() }
@@ -295,7 +300,7 @@ async fn write_sources(
                 let after = Known {
                     business_unit: change.business_unit.clone(),
                     sequence: change.sequence.or(before.and_then(|before| before.sequence)),
-                    occurred_at: change.occurred_at.as_microsecond(),
+                    occurred_at: change.occurred_at,
                 };
                 known.insert(key_of(change), after);
                 // Only a sequence that came with this batch: the statement compares it with the stored one.
@@ -344,7 +349,7 @@ fn key_of(change: &SourceChange) -> (&str, &str) {
 struct Known {
     business_unit: Option<String>,
     sequence: Option<i64>,
-    occurred_at: i64,
+    occurred_at: Timestamp,
 }
 
 impl Known {
@@ -359,12 +364,12 @@ impl Known {
     /// The order of states, as `sources.put` has it: the producer's sequence where both have one, else the time. A state without
     /// a sequence keeps the one that was known. A stored time of more than a day ahead came from a broken clock, and orders nothing.
     fn is_followed_by(&self, change: &SourceChange, now: Timestamp) -> bool {
-        const DAY_MICROS: i64 = 86_400_000_000;
+        let tomorrow = now.checked_add(SignedDuration::from_hours(24)).unwrap_or(Timestamp::MAX);
         match (change.sequence, self.sequence) {
             (Some(new), Some(old)) => new > old,
             _ => {
-                let is_broken = self.occurred_at > now.as_microsecond().saturating_add(DAY_MICROS);
-                is_broken || change.occurred_at.as_microsecond() >= self.occurred_at
+                let is_broken = self.occurred_at > tomorrow;
+                is_broken || as_stored(change.occurred_at) >= as_stored(self.occurred_at)
             }
         }
     }

@@ -90,7 +90,7 @@ async fn keep(store: &Store, message: &Outgoing) -> Result<(), StoreError> {
         kind: message.kind.clone(),
         subject: message.subject.clone(),
         body: message.body.clone(),
-        created_at: message.at.as_microsecond(),
+        created_at: message.at,
         read_at: None,
     };
     inbox::put(&mut tx.conn(), &row).await?;

@@ -35,6 +35,8 @@ pub enum Accepted {
     Duplicate {
         status: NotificationStatus,
     },
+    /// The same, and what is stored as its state is no word of this version.
+    Unreadable,
     /// The id is known with other content; nothing was changed.
     IdReused,
     /// Its business unit has been given all rows of its day; nothing was stored.
@@ -178,10 +180,7 @@ impl Engine {
         self.store.quotas().place(&mut queued);
         let node = self.may_send();
         let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
-        // In the order of the ids, so that two groups with the same ones cannot deadlock.
-        let mut unique = first_of_each(&queued);
-        unique.sort_unstable_by_key(|item| item.id);
-        let (answers, inserted) = insert_in(&mut tx, now, &queued, &unique).await?;
+        let (answers, inserted) = insert_in(&mut tx, now, &queued, Numbered::ById).await?;
         let hand_over = self.intend_own(&mut tx, queued, inserted, reserved, now).await?;
         tx.commit().await?;
         if let Some(node) = node {
@@ -229,31 +228,36 @@ pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>)
         .zip(channels)
         .map(|(item, channel)| NotificationRow::new(item, channel, now))
         .collect();
-    let mut unique = first_of_each(&queued);
-    unique.sort_unstable_by_key(|item| item.id);
-    insert_in(tx, now, &queued, &unique).await?;
+    insert_in(tx, now, &queued, Numbered::ById).await?;
     Ok(())
 }
 
-/// The first item of each id, in the order of the set.
-pub(crate) fn first_of_each(queued: &[NotificationRow]) -> Vec<&NotificationRow> {
-    let mut seen = HashSet::with_capacity(queued.len());
-    queued.iter().filter(|item| seen.insert(item.id)).collect()
+/// In which order new notifications get their numbers.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Numbered {
+    /// In that of the ids, so that two sets with the same ones cannot deadlock.
+    ById,
+    /// As they were given, by the one who brings them.
+    AsGiven,
 }
 
-/// Inserts in a transaction that the caller commits. `unique` has the first item of each id, in the order in which they
-/// are to be numbered.
+/// Inserts the first item of each id, in a transaction that the caller commits.
 pub(crate) async fn insert_in(
     tx: &mut Tx,
     now: Timestamp,
     queued: &[NotificationRow],
-    unique: &[&NotificationRow],
+    numbered: Numbered,
 ) -> Result<(Vec<Accepted>, Vec<InsertedNotification>), StoreError> {
-    let inserted = notifications::insert_absent(&mut tx.conn(), unique).await?;
+    let mut seen = HashSet::with_capacity(queued.len());
+    let mut unique: Vec<&NotificationRow> = queued.iter().filter(|item| seen.insert(item.id)).collect();
+    if numbered == Numbered::ById {
+        unique.sort_unstable_by_key(|item| item.id);
+    }
+    let inserted = notifications::insert_absent(&mut tx.conn(), &unique).await?;
     for item in unique.iter().filter(|item| item.lease_expires_at.is_none()) {
         tx.raise(Stage::Delivery, item.ready_at);
     }
-    count(tx, now, unique, &inserted);
+    count(tx, now, &unique, &inserted);
     if inserted.len() == queued.len() {
         return Ok((vec![Accepted::Created; queued.len()], inserted));
     }
@@ -262,11 +266,11 @@ pub(crate) async fn insert_in(
         unique.iter().map(|item| (item.id, item.digest)).collect();
     let known: Vec<NotificationId> =
         unique.iter().map(|item| item.id).filter(|id| !created.contains(id)).collect();
-    let present: HashMap<NotificationId, (InputHash, NotificationStatus)> = if known.is_empty() {
+    let present: HashMap<NotificationId, (InputHash, Option<NotificationStatus>)> = if known.is_empty() {
         HashMap::new()
     } else {
         let rows = notifications::present(&mut tx.conn(), known).await?;
-        rows.into_iter().map(|row| (row.id, (row.digest, row.status))).collect()
+        rows.into_iter().map(|row| (row.id, (row.digest, row.status.known()))).collect()
     };
     let mut answered: HashSet<NotificationId> = HashSet::new();
     let answers = queued
@@ -274,8 +278,11 @@ pub(crate) async fn insert_in(
         .map(|item| {
             let is_first = answered.insert(item.id);
             if let Some(&(digest, status)) = present.get(&item.id) {
-                let same = digest == item.digest;
-                return if same { Accepted::Duplicate { status } } else { Accepted::IdReused };
+                return match status {
+                    _ if digest != item.digest => Accepted::IdReused,
+                    Some(status) => Accepted::Duplicate { status },
+                    None => Accepted::Unreadable,
+                };
             }
             let same = first.get(&item.id) == Some(&item.digest);
             match (is_first, same) {

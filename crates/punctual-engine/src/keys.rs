@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, Random, Scope};
+use punctual_model::{AuditAction, Random, Scope, local_time::as_stored};
 use punctual_store::{
     Lane, Store, StoreError, Tx,
     api_keys::{self, ApiKeyRow},
@@ -113,8 +113,8 @@ pub(crate) fn new_row(now: Timestamp, minted: &MintedKey, new: &NewKey, site: Op
         secret_hash: secret_hash(&minted.text),
         scopes: Scope::stored(&new.scopes),
         business_units: units.map(|units| serde_json::Value::from(units.clone()).to_string()),
-        created_at: now.as_microsecond(),
-        expires_at: new.expires_at.map(|at| at.as_microsecond()),
+        created_at: now,
+        expires_at: new.expires_at.map(as_stored),
         revoked_at: None,
         last_used_at: None,
         site: site.map(str::to_owned),

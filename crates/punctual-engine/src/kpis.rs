@@ -1,4 +1,7 @@
-//! The figures of the outbox, computed from the table when somebody asks.
+//! The figures of the outbox, computed from the table when somebody asks; what was delivered in seconds that are over is counted
+//! once.
+
+mod delivered;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -7,6 +10,7 @@ use punctual_store::{
     receipts::{self, ReceiptFigures},
 };
 
+pub(crate) use self::delivered::Delivered;
 use crate::{Engine, EngineError, PurgeReport, config::earlier};
 
 /// The figures at one moment: of everything (or one site), and of each site.
@@ -30,9 +34,13 @@ impl Engine {
         let stuck_before = earlier(now, self.config.stuck_after).as_microsecond();
         let since = earlier(now, INTERVAL).as_microsecond();
         let blocked = self.blocked_channels().await?.to_json();
-        let as_of = AsOf { now: now.as_microsecond(), stuck_before, since, held_back: blocked.as_deref() };
         let mut reader = self.store.read().await?;
-        let total = notifications::kpis(&mut reader.conn(), as_of, site).await?;
+        let delivered = self.delivered_since(&mut reader.conn(), since, now).await?;
+        // What was delivered is counted, once for all of the figures: the statements would each read it again.
+        let as_of =
+            AsOf { now: now.as_microsecond(), stuck_before, since: i64::MAX, held_back: blocked.as_deref() };
+        let mut total = notifications::kpis(&mut reader.conn(), as_of, site).await?;
+        total.delivered += delivered.of(site);
         let by_site = match site {
             Some(site) => vec![SiteKpis {
                 site: site.to_owned(),
@@ -43,7 +51,7 @@ impl Engine {
                 delivered: total.delivered,
                 oldest_created_at: total.oldest_created_at,
             }],
-            None => notifications::site_kpis(&mut reader.conn(), as_of).await?,
+            None => delivered.added(notifications::site_kpis(&mut reader.conn(), as_of).await?),
         };
         let receipts = receipts::figures(&mut reader.conn(), since).await?;
         drop(reader);

@@ -123,6 +123,8 @@ pub struct Parts {
     pub(crate) delivery_marks: Marks<DeliveryLane>,
     /// How far the audit may be sealed, once some transactions have ended.
     pub(crate) seal_mark: std::sync::Mutex<Option<audit_chain::Mark>>,
+    /// What was delivered in the last seconds, for the figures.
+    pub(crate) delivered: std::sync::Mutex<kpis::Delivered>,
     pub(crate) chores: troubles::Chores,
     /// The loops of this node, while they run.
     pub(crate) running: std::sync::Mutex<Option<run::Node>>,
@@ -178,6 +180,7 @@ impl Engine {
             work_marks: Marks::default(),
             delivery_marks: Marks::default(),
             seal_mark: std::sync::Mutex::default(),
+            delivered: std::sync::Mutex::default(),
             chores: troubles::Chores::default(),
             running: std::sync::Mutex::default(),
         })))

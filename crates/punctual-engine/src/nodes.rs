@@ -57,8 +57,8 @@ impl Engine {
             clock_offset_ms: i64::try_from(self.clock.own_offset().as_millis()).unwrap_or(i64::MAX),
             held_work: work,
             held_notifications: notifications,
-            started_at: identity.started_at.as_microsecond(),
-            last_seen_at: now.as_microsecond(),
+            started_at: identity.started_at,
+            last_seen_at: now,
         };
         nodes::report(&mut tx.conn(), &row).await?;
         // Where one process owns the database, there is no other node.
@@ -78,7 +78,7 @@ impl Engine {
 
     /// What is wrong with a node, the gravest first.
     pub fn node_state(&self, row: &NodeRow) -> NodeState {
-        if row.last_seen_at < earlier(self.clock.now(), self.config.lease).as_microsecond() {
+        if row.last_seen_at < earlier(self.clock.now(), self.config.lease) {
             NodeState::CutOff
         } else if row.schema_version < schema::oldest_node() {
             NodeState::TooOld
@@ -108,7 +108,7 @@ impl Engine {
                 }
                 NodeState::WrongClock => (Kind::Clock, clock_sentence(row.clock_offset_ms)),
             };
-            let since = Timestamp::from_microsecond(row.last_seen_at).unwrap_or_default();
+            let since = row.last_seen_at;
             let (id, title) = (row.node.clone(), row.node.clone());
             Some(Waiting { kind, id, title, reason, since, link: "/nodes".to_owned(), cause: None })
         };

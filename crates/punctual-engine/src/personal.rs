@@ -129,7 +129,7 @@ impl Engine {
             found: serde_json::to_string(&findings.counts()).unwrap_or_default(),
             erased: None,
             signature: None,
-            created_at: now.as_microsecond(),
+            created_at: now,
             done_at: None,
         }
     }
@@ -150,9 +150,4 @@ impl Engine {
         let rows = store::erasures(&mut reader.conn(), &by.reach(), limit).await?;
         Ok(rows.iter().map(certificate::of_row).collect())
     }
-}
-
-/// The instant that a stored number stands for; one beyond the calendar is its beginning.
-fn moment(stored: i64) -> Timestamp {
-    Timestamp::from_microsecond(stored).unwrap_or_default()
 }

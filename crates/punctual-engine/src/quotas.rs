@@ -193,7 +193,7 @@ impl Engine {
                     reason: format!(
                         "All {rows_per_day} rows of {date} are used; requests for more are refused until {until}"
                     ),
-                    since: Timestamp::from_microsecond(day.counted_at).unwrap_or(now),
+                    since: Timestamp::from_microsecond(day.counted_at).unwrap_or_default(),
                     link: format!("/settings/units/edit?key={}", unit.id),
                     id: unit.id,
                     cause: None,

@@ -99,7 +99,7 @@ impl Engine {
         self.suppress_in(tx, now, &addresses).await
     }
 
-    /// A person has seen that a notification did not arrive; whether there was something to see.
+    /// Acknowledges that a notification did not arrive; returns whether there was something to acknowledge.
     #[boxed]
     pub async fn acknowledge(&self, by: &Actor, id: &str, seen: Option<i64>) -> Result<bool, CommandError> {
         let now = self.clock.now();

@@ -7,7 +7,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, ReasonCode, WorkStatus};
+use punctual_model::{AuditAction, NotificationStatus, ReasonCode, WorkStatus};
 use punctual_store::{
     Conn, Lane, Stage, Store, StoreError, audit, facts,
     notifications::Retried,
@@ -271,17 +271,17 @@ impl Engine {
                 let rows = restored::retry_notifications(conn, now, after, BATCH).await?;
                 let waiting = rows.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
                 work::count_up(conn, waiting).await?;
-                (rows, AuditAction::Retry, "pending")
+                (rows, AuditAction::Retry, NotificationStatus::Pending)
             }
             AfterRestore::Discard => {
                 let rows = restored::discard_notifications(conn, now, after, BATCH).await?;
-                (rows, AuditAction::Discard, "discarded")
+                (rows, AuditAction::Discard, NotificationStatus::Discarded)
             }
         };
         let entry = |row: &Retried| audit::Entry {
             actor: by.name().to_owned(),
-            from: Some("parked".into()),
-            to: Some(to.into()),
+            from: Some(NotificationStatus::Parked.as_str().into()),
+            to: Some(to.as_str().into()),
             version: Some(row.version),
             reason: Some(ReasonCode::Restored.into()),
             ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())

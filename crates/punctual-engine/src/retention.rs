@@ -253,7 +253,7 @@ impl Engine {
         let rows =
             store::ended_work(&mut reader.conn(), after, up_to, before, self.config.purge_batch).await?;
         drop(reader);
-        let old = rows.iter().take_while(|row| row.created_at < before.as_microsecond());
+        let old = rows.iter().take_while(|row| row.created_at < before);
         let old: Vec<_> = old.collect();
         let step = Step {
             last: old.last().map_or(after, |row| row.id),
@@ -308,7 +308,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Claim).await?;
         let conn = &mut tx.conn();
         let rows = store::ended_instances(conn, after, up_to, before, self.config.purge_batch).await?;
-        let old: Vec<_> = rows.iter().take_while(|row| row.triggered_at < before.as_microsecond()).collect();
+        let old: Vec<_> = rows.iter().take_while(|row| row.triggered_at < before).collect();
         let step = Step {
             last: old.last().map_or(after, |row| row.id),
             rows: old.len(),

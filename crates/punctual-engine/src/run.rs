@@ -230,13 +230,12 @@ impl Node {
             let Batch { workflow, mut rows } = batch;
             let _held = node.held.work(rows.iter().map(|row| (row.id, row.version)).collect());
             while let Some(first) = rows.first() {
-                let moment = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
+                let moment = first.ready_at;
                 if moment > node.engine.clock.now() {
                     node.engine.clock.sleep_until(moment).await;
                 }
                 let now = node.engine.clock.now();
-                let later =
-                    rows.split_off(rows.partition_point(|row| row.ready_at <= now.as_microsecond()).max(1));
+                let later = rows.split_off(rows.partition_point(|row| row.ready_at <= now).max(1));
                 let ready = std::mem::replace(&mut rows, later);
                 match node.engine.work_on(Batch { workflow: workflow.clone(), rows: ready }, now, true).await
                 {

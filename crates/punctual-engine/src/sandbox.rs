@@ -24,7 +24,7 @@ pub struct AdvanceReport {
     pub done: PassReport,
 }
 
-/// Passes at one instant: far more than any chain of effects needs, so that a loop in someone's settings ends.
+/// Passes at one instant: far more than any chain of effects needs, so that an endless chain of settings ends.
 const PASSES: usize = 10_000;
 
 impl Engine {

@@ -16,7 +16,7 @@ use crate::{
 
 /// What one search returns.
 pub const BEST: usize = 20;
-/// Of each part; more are found only where there is nothing else.
+/// Results of each part; more of one only where the others have none.
 const OF_EACH: usize = 8;
 /// Rows of work whose titles are searched.
 const TITLED: i64 = 500;

@@ -16,7 +16,7 @@ use punctual_store::{
 
 use crate::{
     Accepted, Engine, EngineError,
-    intake::{first_of_each, insert_in, route},
+    intake::{Numbered, insert_in, route},
 };
 
 /// Rows of one transaction on SQLite: about 5 ms of its writer.
@@ -65,8 +65,7 @@ impl Engine {
             .map(|(new, channel)| NotificationRow::new(new, channel, now))
             .collect();
         self.store.quotas().place(&mut queued);
-        let unique = first_of_each(&queued);
-        let (answers, _) = insert_in(&mut tx, now, &queued, &unique).await?;
+        let (answers, _) = insert_in(&mut tx, now, &queued, Numbered::AsGiven).await?;
         let reused = answers.iter().zip(&queued).filter(|(answer, _)| **answer == Accepted::IdReused);
         let conflicts: Vec<audit::Entry> = reused
             .map(|(_, item)| audit::Entry {

@@ -29,7 +29,8 @@ pub struct SlowDown(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     failures: HashMap<Counted, Failures>,
-    /// Where accounts were signed in to, and when last: others' failures do not keep their owners out there.
+    /// From which addresses each account was signed in to, and when last: failures of others do not lock its owner out
+    /// there.
     good: HashMap<(String, IpAddr), Timestamp>,
 }
 

@@ -180,7 +180,7 @@ pub(crate) mod tests {
             retry: "{}".into(),
             active: true,
             version: 1,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 

@@ -149,7 +149,7 @@ pub(crate) fn found_out(
         reason: reason.as_str().to_owned(),
         source,
         detail,
-        since: now.as_microsecond(),
+        since: now,
         expires_at: None,
     }
 }

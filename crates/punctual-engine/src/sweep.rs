@@ -261,7 +261,8 @@ impl Engine {
             });
         }
         report.uncertain = uncertain.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
-        report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
+        report.notifications =
+            notifications::settle(&mut tx.conn(), now, &rows.iter().collect::<Vec<_>>()).await?.len();
         audit::append(&mut tx.conn(), now, &entries).await?;
         self.settle_workflows(&mut tx, back, now).await?;
         tx.commit().await?;

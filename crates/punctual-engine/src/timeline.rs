@@ -34,16 +34,16 @@ impl Engine {
             moments.push(moment(
                 origin.created_at,
                 Step::Planned,
-                format!("{title} was planned for {}", written(origin.due_at)),
+                format!("{title} was planned for {}", origin.due_at),
                 json!({ "workId": origin.id.to_string(), "title": title, "key": origin.key, "kind": origin.kind,
-                        "dueAt": written(origin.due_at), "localDate": origin.local_date, "timeZone": origin.time_zone }),
+                        "dueAt": origin.due_at.to_string(), "localDate": origin.local_date, "timeZone": origin.time_zone }),
             ));
             moments.push(moment(
-                row.created_at.as_microsecond(),
+                row.created_at,
                 Step::Due,
                 format!(
                     "{title} was due and decided {} ms after its moment",
-                    (row.created_at.as_microsecond() - origin.due_at) / 1000
+                    row.created_at.duration_since(origin.due_at).as_millis()
                 ),
                 json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version,
                         "retryCount": origin.retry_count, "earlierAttempts": origin.earlier_attempts,
@@ -55,14 +55,14 @@ impl Engine {
         if let Some(enqueued) = row.site_enqueued_at {
             let site = row.source_site.clone().unwrap_or_default();
             moments.push(moment(
-                enqueued.as_microsecond(),
+                enqueued,
                 Step::EnqueuedAtSite { site: &site },
                 format!("it was enqueued at site {site}"),
                 json!({ "site": site }),
             ));
         }
         moments.push(moment(
-            row.created_at.as_microsecond(),
+            row.created_at,
             Step::Queued,
             format!("it was queued for {}", row.channel),
             json!({ "channel": row.channel, "list": row.list_name, "source": { "site": row.source_site,
@@ -82,7 +82,7 @@ impl Engine {
                     ended(outcome, &attempt),
                     json!({ "target": attempt.target, "attempt": attempt.n, "outcome": outcome.as_str(),
                             "messageId": attempt.provider_id, "answer": attempt.answer,
-                            "durationMs": (finished - attempt.started_at) / 1000 }),
+                            "durationMs": finished.duration_since(attempt.started_at).as_millis() as i64 }),
                 ));
             }
         }
@@ -95,7 +95,7 @@ impl Engine {
         moments.extend(audited(audit::of(&mut reader.conn(), reach, "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
             moments.push(moment(
-                delivered.as_microsecond(),
+                delivered,
                 Step::Delivered,
                 "it was delivered".into(),
                 json!({ "retryCount": row.retry_count }),
@@ -104,7 +104,7 @@ impl Engine {
         drop(reader);
         if let Some((reason, until)) = self.waits_for(&row).await? {
             moments.push(moment(
-                self.clock.now().as_microsecond(),
+                self.clock.now(),
                 Step::Waiting,
                 format!("it is ready and waits for its channel ({reason})"),
                 json!({ "reason": reason, "until": until.to_string() }),
@@ -185,11 +185,6 @@ fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {
     })
 }
 
-fn moment(at: i64, step: Step<'_>, detail: String, data: Value) -> Moment {
-    let at = Timestamp::from_microsecond(at).unwrap_or_default();
+fn moment(at: Timestamp, step: Step<'_>, detail: String, data: Value) -> Moment {
     Moment { at, what: step.what(), title: step.title(), detail, data }
-}
-
-fn written(at: i64) -> String {
-    Timestamp::from_microsecond(at).unwrap_or_default().to_string()
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::{Timestamp, civil::Date, tz::Offset};
 use punctual_boxed::boxed;
-use punctual_model::{KeyParts, Reach, WorkKey};
+use punctual_model::{KeyParts, Reach, WorkKey, local_time};
 use punctual_store::{Conn, StoreError};
 
 use crate::Engine;
@@ -115,6 +115,16 @@ pub fn moment(at: Timestamp, now: Timestamp) -> String {
     format!("{} {} UTC", day(local.date(), now), local.strftime("%H:%M"))
 }
 
+/// The same in the local time of a zone: `14 May 09:00 Berlin`; in UTC where none is known.
+pub fn moment_in(at: Timestamp, zone: Option<&str>, now: Timestamp) -> String {
+    let Some((name, zone)) = zone.and_then(|name| Some((name, local_time::zone(name).ok()?))) else {
+        return moment(at, now);
+    };
+    let local = zone.to_datetime(at);
+    let city = name.rsplit('/').next().unwrap_or(name).replace('_', " ");
+    format!("{} {} {city}", day(local.date(), now), local.strftime("%H:%M"))
+}
+
 /// A text of people in one line, cut where it is long.
 pub fn line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -136,6 +146,8 @@ mod tests {
         assert_eq!(day(date(2026, 5, 14), now), "14 May");
         assert_eq!(day(date(2027, 1, 2), now), "2 Jan 2027");
         assert_eq!(moment(now, now), "1 May 00:00 UTC");
+        assert_eq!(moment_in(now, Some("America/New_York"), now), "30 Apr 20:00 New York");
+        assert_eq!(moment_in(now, Some("no/zone"), now), "1 May 00:00 UTC");
         assert_eq!((line(" a\n b "), line(&"x".repeat(200)).chars().count()), ("a b".to_owned(), LONGEST));
     }
 

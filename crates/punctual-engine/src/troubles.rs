@@ -18,7 +18,7 @@ use crate::{Engine, EngineError, config::later, due::chain};
 pub(crate) enum Chore {
     /// The repair of one workflow, with every sweep.
     Reconcile,
-    /// A purge, once a day; one that fails is tried again every ten minutes.
+    /// A purge, once a day; one that fails is retried every ten minutes.
     Purge,
     /// Sealing the audit, with every sweep, and checking the whole chain, once a day.
     Audit,

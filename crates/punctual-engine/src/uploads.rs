@@ -28,7 +28,7 @@ pub struct NewUpload {
 /// A file that is to go along with a message.
 pub struct WantedFile {
     pub name: String,
-    /// For an upload only where it is to be another than it was uploaded with.
+    /// For an upload, only where it is to differ from what it was uploaded with.
     pub media_type: Option<String>,
     pub content: FileContent,
 }

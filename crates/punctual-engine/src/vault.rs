@@ -192,7 +192,7 @@ impl Vault {
     /// Seals a text with the key of this id.
     pub fn seal(&self, key_id: &str, place: Place<'_>, text: &str) -> Result<String, VaultError> {
         let key = self.key(key_id)?;
-        // Chosen at random: with 96 bits a repeat is out of reach for as few secrets as there are.
+        // Chosen at random: 96 bits do not repeat among so few secrets.
         let mut nonce = [0; NONCE_LEN];
         self.random.bytes(&mut nonce);
         let mut sealed = text.as_bytes().to_vec();

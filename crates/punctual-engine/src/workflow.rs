@@ -95,7 +95,7 @@ pub trait Prepares: Workflow {
     /// What the row is decided on: a [`Decide`], with what it needs of the prepared.
     type Loaded: Send + Sync;
 
-    /// Does the external I/O; no transaction is open. A reason means: try again later.
+    /// Does the external I/O; no transaction is open. A reason means that the row is retried later.
     fn prepare(
         &self,
         engine: &Engine,

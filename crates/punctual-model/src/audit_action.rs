@@ -3,51 +3,11 @@
 //! Each is one line here: its variant, its spelling in the database and the API, and a sentence for people. An entry takes
 //! one of these and nothing else, so that an action without a sentence does not compile.
 
-use std::{fmt, str::FromStr};
+use crate::codes::codes;
 
-macro_rules! audit_actions {
-    ($($variant:ident $spelling:literal $sentence:literal,)+) => {
-        /// What an entry of the audit says was done.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum AuditAction {
-            $(#[doc = $sentence] $variant,)+
-        }
-
-        impl AuditAction {
-            /// Every action, in the order of the reference.
-            pub const fn all() -> &'static [Self] {
-                &[$(Self::$variant,)+]
-            }
-
-            /// The spelling in the database and the API.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $spelling,)+
-                }
-            }
-
-            /// The sentence that people read, without a full stop.
-            pub const fn sentence(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $sentence,)+
-                }
-            }
-        }
-
-        impl FromStr for AuditAction {
-            type Err = UnknownAction;
-
-            fn from_str(text: &str) -> Result<Self, UnknownAction> {
-                match text {
-                    $($spelling => Ok(Self::$variant),)+
-                    _ => Err(UnknownAction),
-                }
-            }
-        }
-    };
-}
-
-audit_actions! {
+codes! {
+    /// What an entry of the audit says was done.
+    AuditAction, else UnknownAction:
     // What people and keys do to definitions.
     Put "put" "Written: made, or changed where it was there",
     Create "create" "Made",
@@ -119,12 +79,6 @@ audit_actions! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an action of the audit")]
 pub struct UnknownAction;
-
-impl fmt::Display for AuditAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 #[cfg(test)]
 mod tests {

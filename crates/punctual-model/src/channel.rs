@@ -72,6 +72,11 @@ pub trait Channel: Send + Sync {
         16
     }
 
+    /// Whether a send waits for anything outside of this process. One that does is a task of its own.
+    fn waits(&self) -> bool {
+        true
+    }
+
     /// Whether files go along. What cannot is not sent without them: it is refused or parked.
     fn carries_files(&self) -> bool {
         false

@@ -12,7 +12,6 @@
 //! - `contains` means membership in an array and a part of a text. Any other comparison with an array
 //!   or object is false, and so `!=` and `notIn` are true.
 
-mod decimal;
 mod identity;
 mod parse;
 #[cfg(test)]
@@ -22,7 +21,7 @@ use std::{borrow::Cow, cmp::Ordering};
 
 use serde_json::Value;
 
-use decimal::Decimal;
+use crate::Decimal;
 
 /// How deep groups may be nested.
 pub const MAX_DEPTH: usize = 16;
@@ -186,5 +185,5 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 fn number_of(value: &Value, text: &str) -> Option<Decimal> {
-    if value.is_boolean() { None } else { Decimal::parse(text) }
+    if value.is_boolean() { None } else { Decimal::of_json(text) }
 }

@@ -125,12 +125,7 @@ fn nearest_zones(asked: &str) -> Vec<String> {
     found
 }
 
-/// An instant as it is stored: microseconds since 1970. What is finer is cut off.
-pub fn to_micros(at: Timestamp) -> i64 {
-    at.as_microsecond()
-}
-
-/// An instant as it was stored; none for a number beyond the calendar.
-pub fn from_micros(micros: i64) -> Option<Timestamp> {
-    Timestamp::from_microsecond(micros).ok()
+/// An instant as it is read back once it is stored: in whole microseconds. What is finer is cut off.
+pub fn as_stored(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }

@@ -159,11 +159,6 @@ impl NewNotification {
 }
 
 impl NewNotification {
-    /// Its files as they are stored, where it has some.
-    pub fn attachments_json(&self) -> Option<String> {
-        (!self.attachments.is_empty()).then(|| serde_json::json!(self.attachments).to_string())
-    }
-
     /// The digest of its content: equal for a repeat, different for a reused id. The site counts as content, so that
     /// no site can use an id in another one's name; when it was enqueued does not, for a resend may say another time.
     pub fn content_digest(&self) -> InputHash {

@@ -4,53 +4,11 @@
 //! spelling is kebab-case, except for the two codes that were published in another spelling. Problem codes
 //! (`unknown_field`) are another thing: problems are about requests, reasons about rows.
 
-use std::{fmt, str::FromStr};
+use crate::codes::codes;
 
-use serde::{Deserialize, Serialize};
-
-macro_rules! reason_codes {
-    ($($variant:ident $spelling:literal $sentence:literal,)+) => {
-        /// Why a row is not processed in the usual way.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum ReasonCode {
-            $(#[doc = $sentence] #[serde(rename = $spelling)] $variant,)+
-        }
-
-        impl ReasonCode {
-            /// Every code, in the order of the reference.
-            pub const fn all() -> &'static [Self] {
-                &[$(Self::$variant,)+]
-            }
-
-            /// The spelling in the database and the API.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $spelling,)+
-                }
-            }
-
-            /// The sentence that operators read, without a full stop.
-            pub const fn sentence(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $sentence,)+
-                }
-            }
-        }
-
-        impl FromStr for ReasonCode {
-            type Err = UnknownReason;
-
-            fn from_str(text: &str) -> Result<Self, UnknownReason> {
-                match text {
-                    $($spelling => Ok(Self::$variant),)+
-                    _ => Err(UnknownReason),
-                }
-            }
-        }
-    };
-}
-
-reason_codes! {
+codes! {
+    /// Why a row is not processed in the usual way.
+    ReasonCode, else UnknownReason:
     // What a workflow decides about its work.
     SourceNoLongerValid "SourceNoLongerValid" "Its source is gone or inactive",
     ReminderSettingInactive "ReminderSettingInactive" "Its setting is inactive or deleted",
@@ -213,12 +171,6 @@ reason_codes! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a reason code")]
 pub struct UnknownReason;
-
-impl fmt::Display for ReasonCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 impl From<ReasonCode> for String {
     fn from(code: ReasonCode) -> Self {

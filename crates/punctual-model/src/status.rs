@@ -48,7 +48,7 @@ impl WorkStatus {
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Processing, Self::Completed, Self::Failed, Self::Deactivated, Self::Cancelled];
 
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Processing => "processing",
@@ -161,7 +161,7 @@ impl NotificationStatus {
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Retrying, Self::Delivered, Self::Parked, Self::Withdrawn, Self::Discarded];
 
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Retrying => "retrying",

@@ -3,12 +3,11 @@
 //! A report, and whoever compares another system's rows with ours, gets its data in this shape. What a column holds is
 //! said once, for the column; a cell that does not fit is kept as text and nothing is guessed away.
 
-mod amount;
 mod infer;
 
 use jiff::{Timestamp, civil::Date};
 
-pub use amount::Amount;
+use crate::Decimal;
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +15,7 @@ pub enum Cell {
     Null,
     Bool(bool),
     Integer(i64),
-    Decimal(Amount),
+    Decimal(Decimal),
     Date(Date),
     Instant(Timestamp),
     Text(String),
@@ -29,21 +28,31 @@ impl Cell {
 
     /// A float as the shortest decimal that means it; what is no number is text.
     pub fn float(value: f64) -> Self {
-        Amount::from_f64(value).map_or_else(|| Self::Text(value.to_string()), Self::Decimal)
+        Decimal::from_f64(value).map_or_else(|| Self::Text(value.to_string()), Self::Decimal)
     }
 
     /// The value as a number, where it is one.
-    pub fn amount(&self) -> Option<Amount> {
+    pub fn number(&self) -> Option<Decimal> {
         match self {
-            Self::Integer(value) => Some(Amount::from(*value)),
-            Self::Decimal(value) => Some(*value),
+            Self::Integer(value) => Some(Decimal::from(*value)),
+            Self::Decimal(value) => Some(value.clone()),
             Self::Null | Self::Bool(_) | Self::Date(_) | Self::Instant(_) | Self::Text(_) => None,
         }
     }
 
+    /// How many digits are behind the point, where the value is a number.
+    pub fn decimals(&self) -> u32 {
+        if let Self::Decimal(value) = self { value.decimals() } else { 0 }
+    }
+
     /// About how much memory the value takes, for limits.
     pub fn size(&self) -> usize {
-        size_of::<Self>() + if let Self::Text(text) = self { text.len() } else { 0 }
+        let beside = match self {
+            Self::Text(text) => text.len(),
+            Self::Decimal(number) => number.length(),
+            Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Date(_) | Self::Instant(_) => 0,
+        };
+        size_of::<Self>() + beside
     }
 }
 

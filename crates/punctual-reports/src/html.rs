@@ -113,7 +113,7 @@ fn table(page: &mut String, view: &View<'_>, shown: usize) {
         page.push_str("<tfoot><tr>");
         for (place, (column, total)) in view.columns.iter().zip(totals).enumerate() {
             let text = match total {
-                Some(total) => view.total_text(column, *total),
+                Some(total) => view.total_text(column, total),
                 None if place == 0 => view.locale.words.total.to_owned(),
                 None => String::new(),
             };

@@ -4,7 +4,7 @@
 //! 2026-11-03, which nobody misreads.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use punctual_model::{survey::is_right_to_left, table::Amount};
+use punctual_model::{Decimal, survey::is_right_to_left};
 
 /// One reader's way of writing.
 #[derive(Clone, Debug)]
@@ -228,11 +228,11 @@ impl Locale {
     }
 
     pub fn integer(&self, value: i64) -> String {
-        self.amount(Amount::from(value), 0)
+        self.amount(&Decimal::from(value), 0)
     }
 
     /// A number with exactly so many decimals.
-    pub fn amount(&self, value: Amount, decimals: u32) -> String {
+    pub fn amount(&self, value: &Decimal, decimals: u32) -> String {
         let plain = value.rounded(decimals).to_string();
         let (sign, digits) = plain.strip_prefix('-').map_or(("", plain.as_str()), |digits| ("-", digits));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -256,9 +256,9 @@ impl Locale {
     }
 
     /// A share as a percentage: 0.256 is 25.6 %.
-    pub fn percent(&self, value: Amount, decimals: u32) -> String {
+    pub fn percent(&self, value: &Decimal, decimals: u32) -> String {
         let sign = if self.style.tag == "ar" && !self.arabic_digits { "%" } else { self.style.percent };
-        self.amount(value.hundredfold(), decimals) + sign
+        self.amount(&value.hundredfold(), decimals) + sign
     }
 
     pub fn date(&self, date: Date) -> String {
@@ -353,8 +353,8 @@ mod tests {
             ("", "-1\u{202f}234\u{202f}567.50", "25.6%"),
         ] {
             let locale = Locale::new(tag);
-            assert_eq!(locale.amount(Amount::parse("-1234567.5").unwrap(), 2), number, "{tag}");
-            assert_eq!(locale.percent(Amount::parse("0.256").unwrap(), 1), share, "{tag}");
+            assert_eq!(locale.amount(&Decimal::of_cell("-1234567.5").unwrap(), 2), number, "{tag}");
+            assert_eq!(locale.percent(&Decimal::of_cell("0.256").unwrap(), 1), share, "{tag}");
         }
         assert_eq!(Locale::new("en").integer(999), "999");
         assert_eq!(Locale::new("de").integer(i64::MIN), "-9.223.372.036.854.775.808");

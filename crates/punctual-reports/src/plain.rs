@@ -18,7 +18,7 @@ pub(crate) fn text(view: &View<'_>, with_table: bool, has_file: bool) -> String 
         }
         if let Some(totals) = &view.totals {
             let cell = |(place, (column, total)): (usize, (&Shown, &Option<_>))| match total {
-                Some(total) => view.total_text(column, *total),
+                Some(total) => view.total_text(column, total),
                 None if place == 0 => view.locale.words.total.to_owned(),
                 None => String::new(),
             };

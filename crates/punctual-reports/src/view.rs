@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use jiff::tz::TimeZone;
-use punctual_model::table::{Amount, Cell, Kind, Table};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Kind, Table},
+};
 
 use crate::{Definition, Locale, Look};
 
@@ -16,7 +19,7 @@ pub(crate) struct View<'a> {
     pub columns: Vec<Shown>,
     pub rows: &'a [Vec<Cell>],
     /// A sum for each shown column that has one; none where nothing is added up.
-    pub totals: Option<Vec<Option<Amount>>>,
+    pub totals: Option<Vec<Option<Decimal>>>,
     pub truncated: bool,
     pub locale: Locale,
     pub zone: &'a TimeZone,
@@ -70,7 +73,7 @@ impl<'a> View<'a> {
 
     /// A cell as the reader reads it.
     pub fn text<'c>(&self, column: &Shown, cell: &'c Cell) -> Cow<'c, str> {
-        let amount = |amount: Amount| match column.kind {
+        let amount = |amount: &Decimal| match column.kind {
             Kind::Percent => self.locale.percent(amount, column.decimals),
             Kind::Decimal => self.locale.amount(amount, column.decimals),
             Kind::Integer => self.locale.amount(amount, amount.decimals().min(DECIMALS)),
@@ -80,16 +83,16 @@ impl<'a> View<'a> {
         match cell {
             Cell::Null => Cow::Borrowed(""),
             Cell::Bool(truth) => Cow::Borrowed(self.locale.truth(*truth)),
-            Cell::Integer(value) => Cow::Owned(amount(Amount::from(*value))),
-            Cell::Decimal(value) => Cow::Owned(amount(*value)),
+            Cell::Integer(value) => Cow::Owned(amount(&Decimal::from(*value))),
+            Cell::Decimal(value) => Cow::Owned(amount(value)),
             Cell::Date(date) => Cow::Owned(self.locale.date(*date)),
             Cell::Instant(at) => Cow::Owned(self.locale.instant(*at, self.zone)),
             Cell::Text(text) => Cow::Borrowed(text),
         }
     }
 
-    pub fn total_text(&self, column: &Shown, total: Amount) -> String {
-        self.text(column, &Cell::Decimal(total)).into_owned()
+    pub fn total_text(&self, column: &Shown, total: &Decimal) -> String {
+        self.text(column, &Cell::Decimal(total.clone())).into_owned()
     }
 
     /// What must be said about the rows, each as one sentence; `shown` of them are in the text.
@@ -123,8 +126,7 @@ fn shown(definition: &Definition, table: &Table, place: usize, locale: &Locale) 
     let look = definition.columns.iter().find(|look| look.name == column.name);
     let title = look.and_then(|look| look.title.as_ref()).map(|title| title.pick(Some(locale.tag()), "en").1);
     let decimals = look.and_then(|look| look.decimals).unwrap_or_else(|| {
-        let of = |row: &Vec<Cell>| row[place].amount().map_or(0, Amount::decimals);
-        let most = table.rows.iter().map(of).max().unwrap_or(0);
+        let most = table.rows.iter().map(|row| row[place].decimals()).max().unwrap_or(0);
         if column.kind == Kind::Percent { most.saturating_sub(2).min(1) } else { most.min(DECIMALS) }
     });
     Shown {
@@ -137,8 +139,8 @@ fn shown(definition: &Definition, table: &Table, place: usize, locale: &Locale) 
 }
 
 /// The exact sum; none where a column has no numbers, or more digits than can be kept.
-fn sum(table: &Table, place: usize) -> Option<Amount> {
-    let mut amounts = table.rows.iter().filter_map(|row| row[place].amount());
-    let first = amounts.next()?;
-    amounts.try_fold(first, Amount::checked_add)
+fn sum(table: &Table, place: usize) -> Option<Decimal> {
+    let mut numbers = table.rows.iter().filter_map(|row| row[place].number());
+    let first = numbers.next()?;
+    numbers.try_fold(first, |sum, number| sum.checked_add(&number))
 }

@@ -8,7 +8,7 @@ mod sheet;
 mod styles;
 
 use jiff::tz::TimeZone;
-use punctual_model::table::{Amount, Cell, Kind, Table};
+use punctual_model::table::{Cell, Kind, Table};
 
 use crate::{
     csv::is_formula,
@@ -34,8 +34,7 @@ pub fn table(sheet_name: &str, table: &Table, zone: &TimeZone) -> Vec<u8> {
         .iter()
         .enumerate()
         .map(|(place, column)| {
-            let decimals =
-                table.rows.iter().filter_map(|row| row[place].amount()).map(Amount::decimals).max();
+            let decimals = table.rows.iter().map(|row| row[place].decimals()).max();
             let title = column.name.as_str();
             let lengths: Vec<usize> =
                 table.rows.iter().take(MEASURED).map(|row| length(&row[place])).collect();
@@ -77,7 +76,7 @@ pub(crate) fn report(view: &View<'_>) -> Vec<u8> {
         view.rows.iter().map(|row| view.columns.iter().map(|column| &row[column.place]).collect::<Vec<_>>());
     let totals = view.totals.as_ref().map(|totals| {
         let mut cells: Vec<Cell> =
-            totals.iter().map(|total| total.map_or(Cell::Null, Cell::Decimal)).collect();
+            totals.iter().map(|total| total.clone().map_or(Cell::Null, Cell::Decimal)).collect();
         if let Some(first @ Cell::Null) = cells.first_mut() {
             *first = Cell::text(view.locale.words.total);
         }

@@ -35,7 +35,7 @@ impl Part {
 
     pub fn write(&mut self, text: &str) {
         self.crc.update(text.as_bytes());
-        // A vector takes everything.
+        // Writing into a vector cannot fail.
         drop(self.encoder.write_all(text.as_bytes()));
     }
 }

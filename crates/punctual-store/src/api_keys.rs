@@ -17,12 +17,12 @@ pub struct ApiKeyRow {
     /// A JSON array of business units, where the key is limited to some.
     pub business_units: Option<String>,
     #[column(skip)]
-    pub created_at: i64,
-    pub expires_at: Option<i64>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
     #[column(skip)]
-    pub revoked_at: Option<i64>,
+    pub revoked_at: Option<Timestamp>,
     #[column(skip)]
-    pub last_used_at: Option<i64>,
+    pub last_used_at: Option<Timestamp>,
     /// The site whose token it is.
     pub site: Option<String>,
 }

@@ -18,7 +18,7 @@ pub struct WaitingRow {
     pub reason: Option<String>,
     /// The last answer of the other side, where there is one.
     pub answer: Option<String>,
-    pub since: i64,
+    pub since: Timestamp,
 }
 
 const HELD: Sql = sql!(

@@ -65,7 +65,7 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct AuditRow {
     pub id: i64,
-    pub at: i64,
+    pub at: Timestamp,
     pub actor: String,
     pub action: String,
     pub subject_kind: String,

@@ -20,7 +20,7 @@ pub struct BusinessUnitRow {
     /// Where its messages wait; once it had a share, for good.
     pub lane: Option<i64>,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

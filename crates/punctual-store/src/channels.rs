@@ -21,7 +21,7 @@ pub struct ChannelRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

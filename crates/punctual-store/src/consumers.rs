@@ -19,7 +19,7 @@ pub struct ConsumerRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const ALL: Sql = sql!("consumers.all", as ConsumerRow, "SELECT {columns} FROM consumers ORDER BY key");
@@ -75,17 +75,17 @@ pub struct HealthRow {
     pub node: String,
     pub state: ConsumerLink,
     /// Since when it is in this state.
-    pub since: i64,
-    pub last_message_at: Option<i64>,
+    pub since: Timestamp,
+    pub last_message_at: Option<Timestamp>,
     /// Messages that wait at the broker, where it says so.
     pub lag: Option<i64>,
     pub last_error: Option<String>,
-    pub last_error_at: Option<i64>,
+    pub last_error_at: Option<Timestamp>,
     /// Events that were taken; when it is reported, those since the last report.
     pub accepted: i64,
     pub duplicates: i64,
     pub refused: i64,
-    pub reported_at: i64,
+    pub reported_at: Timestamp,
 }
 
 // A node that starts again knows neither the last message nor the last error, so that what was known stays. What a

@@ -24,7 +24,7 @@ use sqlx::postgres::PgRow;
 
 pub use args::Arg;
 pub(crate) use args::args;
-pub use column::{Decode, Encode, Value};
+pub use column::{Decode, Encode, Unchecked, Value};
 pub use deadline::Deadlines;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;

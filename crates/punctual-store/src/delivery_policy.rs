@@ -6,6 +6,7 @@ pub mod digests;
 pub mod limiters;
 pub mod preferences;
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
@@ -25,9 +26,9 @@ pub struct StandingRow {
     pub text: String,
     /// How many times in a row the circuit has opened.
     pub open_count: i64,
-    pub opened_at: i64,
-    pub open_until: i64,
-    pub probe_until: Option<i64>,
+    pub opened_at: Timestamp,
+    pub open_until: Timestamp,
+    pub probe_until: Option<Timestamp>,
 }
 
 impl StandingRow {

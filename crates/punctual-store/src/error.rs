@@ -1,4 +1,4 @@
-//! What can go wrong in the store, and whether it is worth another try.
+//! What can go wrong in the store, and whether a retry may help.
 
 use std::{
     path::{Path, PathBuf},
@@ -179,7 +179,7 @@ impl StoreError {
         }
     }
 
-    /// Whether two transactions stood in each other's way and this one gave way: the same again at once may work.
+    /// Whether this transaction was ended in favour of another one: an immediate retry may work.
     pub fn is_collision(&self) -> bool {
         match self {
             Self::Statement(_, DriverError::Postgres(sqlx::Error::Database(refusal)))
@@ -200,7 +200,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database or the disk is at fault and not the request: worth another try a little later.
+    /// Whether the database or the disk is at fault and not the request: a retry a little later may work.
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Connection(_) | Self::Commit(_) | Self::Injected(_) | Self::Blob(_) => true,

@@ -76,7 +76,7 @@ pub async fn advance(conn: &mut Conn<'_>, name: &str, to: Timestamp) -> Result<(
 
 #[derive(Record)]
 struct Mark {
-    updated_at: i64,
+    updated_at: Timestamp,
 }
 
 const MARK: Sql = sql!("facts.mark", "SELECT updated_at FROM facts WHERE name = $1");
@@ -85,7 +85,7 @@ const MARK: Sql = sql!("facts.mark", "SELECT updated_at FROM facts WHERE name = 
 #[boxed]
 pub async fn mark(conn: &mut Conn<'_>, name: &str) -> Result<Option<Timestamp>> {
     let mark: Option<Mark> = conn.fetch_optional(&MARK, args![name]).await?;
-    Ok(mark.and_then(|mark| Timestamp::from_microsecond(mark.updated_at).ok()))
+    Ok(mark.map(|mark| mark.updated_at))
 }
 
 /// A fact with its name.

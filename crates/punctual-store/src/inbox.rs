@@ -22,9 +22,9 @@ pub struct InboxRow {
     pub body: String,
     /// Of the notification; one without a unit is for everybody of the name.
     pub business_unit: Option<String>,
-    pub created_at: i64,
+    pub created_at: Timestamp,
     #[column(skip)]
-    pub read_at: Option<i64>,
+    pub read_at: Option<Timestamp>,
 }
 
 const PUT: Sql = sql!(

@@ -20,7 +20,7 @@ pub struct ListRow {
     pub targets: String,
     pub business_unit: Option<String>,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::Reach;
+use punctual_model::{Envelope, FileRef, Json, Reach};
+use serde_json::Value;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -11,28 +12,26 @@ pub struct MessageRow {
     pub id: String,
     pub channel: Option<String>,
     pub list_name: Option<String>,
-    /// A JSON array of texts.
-    pub targets: Option<String>,
+    pub targets: Option<Json<Vec<String>>>,
     pub subject: String,
     pub body: String,
     pub html: Option<String>,
     pub template: Option<String>,
     pub locale: Option<String>,
-    pub context: Option<String>,
-    /// A JSON object, as it was given.
-    pub type_data: Option<String>,
-    /// A JSON array of the files that go along.
-    pub attachments: Option<String>,
-    /// Where answers go, headers of the mail, the trace: a JSON object.
-    pub envelope: Option<String>,
+    pub context: Option<Json<Value>>,
+    pub type_data: Option<Json<Value>>,
+    /// The files that go along.
+    pub attachments: Option<Json<Vec<FileRef>>>,
+    /// Where answers go, headers of the mail, the trace.
+    pub envelope: Option<Json<Envelope>>,
     /// The client whose keys may look at it, where they may only send.
     pub client: Option<String>,
     pub business_unit: Option<String>,
     /// Topic, priority and order of channels: a JSON object.
     pub handling: Option<String>,
-    pub send_at: i64,
+    pub send_at: Timestamp,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
 }
 
 const INSERT: Sql = sql!(

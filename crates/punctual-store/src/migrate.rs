@@ -79,6 +79,7 @@ const STEPS: &[Step] = &[
     step!(75, "0075_quotas"),
     step!(80, "0080_reminder_sends"),
     step!(85, "0085_people_changed"),
+    step!(90, "0090_lasting_subjects"),
 ];
 
 /// The newest step of the pipeline's schema.

@@ -21,8 +21,8 @@ pub struct NodeRow {
     pub clock_offset_ms: i64,
     pub held_work: i64,
     pub held_notifications: i64,
-    pub started_at: i64,
-    pub last_seen_at: i64,
+    pub started_at: Timestamp,
+    pub last_seen_at: Timestamp,
 }
 
 const REPORT: Sql = sql!(

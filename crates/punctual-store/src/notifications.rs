@@ -29,7 +29,8 @@ pub use browse::{
     Browse, Browsed, ListedNotification, NO_REASON, Next, Place, Recipients, browse, recipients,
 };
 pub use claim::{
-    NotificationHead, Starts, claim, claim_behind, claim_these, expired, ready_heads, release_leases, renew,
+    NotificationHead, Starts, claim, claim_behind, claim_these, expired, hold, ready_heads, release_leases,
+    renew,
 };
 pub use earliest::{Earliest, LaneStart, earliest};
 pub use figures::{
@@ -37,7 +38,7 @@ pub use figures::{
     queue_ages,
 };
 pub use insert::{InsertedNotification, PresentState, insert_absent, present};
-pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
+pub use kpis::{AsOf, DeliveredIn, Kpis, SiteKpis, delivered_in, failed_events, kpis, site_kpis};
 pub use moves::{ListMove, Place as LanePlace, join_lane, move_with_list};
 pub use operate::{
     ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,

@@ -22,7 +22,7 @@ pub struct EventRow {
     pub business_unit: Option<String>,
     /// What subscribers are given, a JSON object.
     pub payload: String,
-    pub created_at: i64,
+    pub created_at: Timestamp,
 }
 
 /// An event to publish.
@@ -208,7 +208,7 @@ pub struct DeliveryRow {
     pub status: Option<NotificationStatus>,
     pub attempts: Option<i64>,
     pub last_error: Option<String>,
-    pub delivered_at: Option<i64>,
+    pub delivered_at: Option<Timestamp>,
 }
 
 const DELIVERIES: Sql = sql!(

@@ -7,7 +7,7 @@ use punctual_model::{NotificationStatus, Reach};
 
 use crate::{
     attention::WaitingRow,
-    db::{Conn, Result, Sql, args, sql, with_rows},
+    db::{Conn, Result, Sql, Unchecked, args, sql, with_rows},
 };
 
 /// A message that has settled and whose workflow was not called yet.
@@ -37,13 +37,14 @@ pub async fn owe(
     Ok(())
 }
 
-/// Something owed whose time has come. The id is read where it is used, so that a bad one is its own fault alone.
+/// Something owed whose time has come. Its id and status are read where they are used, so that a bad one is its own fault
+/// alone.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OwedRow {
     pub id: i64,
     pub work_id: i64,
     pub notification_id: String,
-    pub status: NotificationStatus,
+    pub status: Unchecked<NotificationStatus>,
     pub attempts: i64,
     /// Whether it has arrived, then or when a person sent it again.
     pub arrived: bool,

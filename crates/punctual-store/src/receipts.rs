@@ -25,13 +25,13 @@ pub struct ReceiptRow {
     pub attempt: Option<i64>,
     /// See `ReceiptState::rank`.
     pub rank: i64,
-    pub confirmed_at: Option<i64>,
-    pub failed_at: Option<i64>,
+    pub confirmed_at: Option<Timestamp>,
+    pub failed_at: Option<Timestamp>,
     pub code: Option<String>,
     pub detail: Option<String>,
     pub suppress: Option<String>,
     pub needs_person: bool,
-    pub received_at: Option<i64>,
+    pub received_at: Option<Timestamp>,
 }
 
 /// A message that a provider accepted.
@@ -116,7 +116,9 @@ pub async fn report(
 const OF: Sql = sql!(
     "receipts.of", as ReceiptRow,
     "SELECT {columns}
-     FROM receipts WHERE notification_seq IS NOT NULL AND notification_seq IN ({ints $1})
+     FROM receipts
+     WHERE notification_seq IS NOT NULL
+       AND notification_seq {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1::bigint[])}
      ORDER BY notification_seq, attempt, target",
 );
 

@@ -24,9 +24,9 @@ pub struct SubscriptionRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
     /// The zone of its business unit, as it is now.
     #[column(skip)]
     pub unit_time_zone: Option<String>,
@@ -149,7 +149,7 @@ pub async fn changed(conn: &mut Conn<'_>, since: Timestamp, after: &str, limit: 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Touched {
     pub entry: i64,
-    pub at: i64,
+    pub at: Timestamp,
     pub subject_kind: String,
     pub subject_id: String,
 }
@@ -258,7 +258,7 @@ pub struct LiveRun {
     pub trigger_type: String,
     pub status: WorkStatus,
     pub on_hold: bool,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     pub time_zone: Option<String>,
     pub retry_count: i64,
 }

@@ -22,9 +22,9 @@ pub struct RolloutRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

@@ -18,11 +18,11 @@ pub struct OwnershipRow {
     pub owner: String,
     pub owner_version: String,
     pub status: OwnershipStatus,
-    /// Where what was made for the run lies: a JSON object.
+    /// Where the output of the run is kept: a JSON object.
     pub coordinates: Option<String>,
     pub version: i64,
-    pub taken_at: i64,
-    pub updated_at: i64,
+    pub taken_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 /// A run that somebody wants to own.
@@ -208,8 +208,8 @@ pub async fn taken(
     conn: &mut Conn<'_>,
     workflow: &str,
     owner: &str,
-    from: i64,
-    to: i64,
+    from: Timestamp,
+    to: Timestamp,
     subjects: Vec<String>,
     limit: i64,
 ) -> Result<Vec<OwnershipRow>> {

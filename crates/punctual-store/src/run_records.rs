@@ -14,9 +14,9 @@ pub struct RecordRow {
     pub subject_id: String,
     pub business_unit: Option<String>,
     pub stage: Option<i64>,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     #[column(skip)]
-    pub decided_at: i64,
+    pub decided_at: Timestamp,
     pub outcome: RunOutcome,
     pub reason: Option<String>,
     #[column(skip)]
@@ -28,7 +28,7 @@ pub struct RecordRow {
     pub has_files: bool,
     /// When its files were removed.
     #[column(skip)]
-    pub files_purged_at: Option<i64>,
+    pub files_purged_at: Option<Timestamp>,
 }
 
 const PUT: Sql = sql!(
@@ -75,8 +75,8 @@ const EXPECTED: Sql = sql!(
 pub async fn expected(
     conn: &mut Conn<'_>,
     workflow: &str,
-    from: i64,
-    to: i64,
+    from: Timestamp,
+    to: Timestamp,
     subjects: Vec<String>,
     limit: i64,
 ) -> Result<Vec<RecordRow>> {
@@ -121,8 +121,8 @@ const FIGURES: Sql = sql!(
 pub async fn figures(
     conn: &mut Conn<'_>,
     workflow: &str,
-    from: i64,
-    to: i64,
+    from: Timestamp,
+    to: Timestamp,
     subjects: Vec<String>,
 ) -> Result<Vec<StageFigures>> {
     conn.fetch_all(&FIGURES, args![workflow, from, to, subjects]).await
@@ -132,7 +132,7 @@ pub async fn figures(
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OldFiles {
     pub key: String,
-    pub decided_at: i64,
+    pub decided_at: Timestamp,
     pub details: String,
 }
 
@@ -161,7 +161,7 @@ pub async fn with_old_files(
 #[derive(SetRow)]
 struct Purged<'a> {
     key: &'a str,
-    decided_at: i64,
+    decided_at: Timestamp,
 }
 
 const FILES_PURGED: Sql = sql!(
@@ -173,7 +173,7 @@ const FILES_PURGED: Sql = sql!(
 
 /// The files of these runs are gone: `(key, decided at)`. One that was decided again since then has new ones.
 #[boxed]
-pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, i64)]) -> Result<u64> {
+pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, Timestamp)]) -> Result<u64> {
     if runs.is_empty() {
         return Ok(0);
     }

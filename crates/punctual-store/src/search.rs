@@ -17,7 +17,7 @@ use crate::{
 /// Rows that a text is looked for in, of each part.
 const WINDOW: i64 = 5_000;
 /// Rows of the installation that a window is taken from: a small unit's rows may lie far apart.
-const WALKED: i64 = 50_000;
+const WALKED: i64 = 10_000;
 /// Attempts among which an address is looked for.
 const ATTEMPTS: i64 = 20_000;
 
@@ -258,7 +258,7 @@ impl Search<'_> {
         conn.fetch_all(&MESSAGE_BY_ID, args![self.text, self.reach]).await
     }
 
-    /// Messages that were sent, or tried to be sent, lately to exactly this address or to it in lower case, newest first.
+    /// Messages that were sent, or attempted, lately to exactly this address or to it in lower case, newest first.
     #[boxed]
     pub async fn messages_to(&self, conn: &mut Conn<'_>) -> Result<Vec<Match>> {
         conn.fetch_all(&MESSAGES_TO, args![self.text, self.reach, self.limit, ATTEMPTS]).await

@@ -25,16 +25,16 @@ impl Owner {
 /// A session with its key or its person, as both are now.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SessionRow {
-    pub last_used_at: i64,
-    pub expires_at: i64,
+    pub last_used_at: Timestamp,
+    pub expires_at: Timestamp,
     pub key_id: Option<String>,
     pub key_name: Option<String>,
     /// Scopes separated by spaces.
     pub key_scopes: Option<String>,
     /// A JSON array of business units, where the key is limited to some.
     pub key_units: Option<String>,
-    pub key_expires_at: Option<i64>,
-    pub key_revoked_at: Option<i64>,
+    pub key_expires_at: Option<Timestamp>,
+    pub key_revoked_at: Option<Timestamp>,
     pub user_id: Option<String>,
     pub email: Option<String>,
     pub user_name: Option<String>,
@@ -86,9 +86,9 @@ pub async fn by_hash(conn: &mut Conn<'_>, hash: &str) -> Result<Option<SessionRo
 pub struct OpenSession {
     pub hash: String,
     pub device: Option<String>,
-    pub created_at: i64,
-    pub last_used_at: i64,
-    pub expires_at: i64,
+    pub created_at: Timestamp,
+    pub last_used_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 const OF_OWNER: Sql = sql!(

@@ -14,8 +14,8 @@ pub struct SiteEventRow {
     pub id: String,
     pub category: String,
     pub kind: String,
-    pub began_at: i64,
-    pub last_at: i64,
+    pub began_at: Timestamp,
+    pub last_at: Timestamp,
     pub count: i64,
     pub detail: String,
 }

@@ -9,9 +9,9 @@ use crate::db::{Conn, Result, Sql, args, sql};
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SiteRow {
     pub id: String,
-    pub created_at: i64,
-    pub revoked_at: Option<i64>,
-    pub last_contact_at: Option<i64>,
+    pub created_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    pub last_contact_at: Option<Timestamp>,
     pub version: Option<String>,
     pub backlog: Option<i64>,
     pub oldest_buffered_age_seconds: Option<i64>,
@@ -27,7 +27,8 @@ pub struct SiteRow {
 pub struct AgentRow {
     /// Empty for an agent that was given no name.
     pub agent: String,
-    pub last_contact_at: i64,
+    #[serde(with = "jiff::fmt::serde::timestamp::microsecond::required")]
+    pub last_contact_at: Timestamp,
     pub version: Option<String>,
     pub backlog: i64,
     pub oldest_buffered_age_seconds: Option<i64>,
@@ -36,9 +37,13 @@ pub struct AgentRow {
 }
 
 impl SiteRow {
-    /// Its agents, by name.
+    /// Its agents, by name. A fault of theirs is logged and hides no site.
     pub fn agents(&self) -> Vec<AgentRow> {
-        self.agents.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        let Some(text) = self.agents.as_deref() else { return Vec::new() };
+        serde_json::from_str(text).unwrap_or_else(|error| {
+            tracing::error!(site.id = self.id, %error, "the agents of a site cannot be read");
+            Vec::new()
+        })
     }
 }
 

@@ -14,7 +14,7 @@ pub struct SkippedTarget {
     pub reason: String,
     pub detail: Option<String>,
     #[column(skip)]
-    pub at: i64,
+    pub at: Timestamp,
 }
 
 const PUT: Sql = sql!(

@@ -20,9 +20,9 @@ pub struct SourceRow {
     pub state: String,
     /// The producer's own order, where it has one.
     pub sequence: Option<i64>,
-    pub occurred_at: i64,
+    pub occurred_at: Timestamp,
     pub version: i64,
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 /// A state as an event carries it.

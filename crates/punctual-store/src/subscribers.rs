@@ -21,7 +21,7 @@ pub struct SubscriberRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const ALL: Sql = sql!("subscribers.all", as SubscriberRow, "SELECT {columns} FROM subscribers ORDER BY key");

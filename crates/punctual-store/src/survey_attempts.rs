@@ -1,5 +1,6 @@
 //! Attempts to send surveys' messages, which a purge has moved here from the ledger: an instance's log still shows them.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
@@ -8,7 +9,7 @@ use crate::db::{Conn, Result, Sql, args, sql};
 pub struct SurveyAttemptRow {
     pub notification_id: String,
     pub n: i64,
-    pub attempted_at: i64,
+    pub attempted_at: Timestamp,
     /// As the log has it: `delivered`, `failed`, `uncertain`, or why there was no attempt.
     pub status: String,
     pub provider_id: Option<String>,

@@ -8,7 +8,9 @@ use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{Reach, survey::InstanceStatus};
 
 pub use change::{Change, complete, delete, open, settle};
-pub use query::{Answered, InstanceFilter, StatusCount, Walked, counts, list, open_after, page, walk};
+pub use query::{
+    Answered, InstanceFilter, StatusCount, Walked, counts, list, nth_before, open_after, page, walk,
+};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -20,7 +22,7 @@ pub struct InstanceRow {
     pub version_id: i64,
     pub trigger_id: String,
     pub triggered_by: String,
-    pub triggered_at: i64,
+    pub triggered_at: Timestamp,
     pub status: InstanceStatus,
     pub reason_code: Option<String>,
     pub business_unit: Option<String>,
@@ -30,14 +32,14 @@ pub struct InstanceRow {
     pub channel: String,
     pub recipient_address: String,
     pub recipient_locale: Option<String>,
-    pub next_send_at: Option<i64>,
-    pub last_sent_at: Option<i64>,
+    pub next_send_at: Option<Timestamp>,
+    pub last_sent_at: Option<Timestamp>,
     pub sends: i64,
     pub reminders_remaining: i64,
     pub unique_hash: Option<String>,
     pub deleted: bool,
-    pub opened_at: Option<i64>,
-    pub finished_at: Option<i64>,
+    pub opened_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
 }
 
 /// An instance that an event wants.

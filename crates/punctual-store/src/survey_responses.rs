@@ -16,7 +16,7 @@ pub struct ResponseRow {
     pub locale: Option<String>,
     /// The answers that count, a JSON object by question.
     pub answers: String,
-    pub completed_at: i64,
+    pub completed_at: Timestamp,
 }
 
 /// A response to be kept.

@@ -1,5 +1,6 @@
 //! The results of a survey, counted by the database: sets, whatever the number of instances.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::{Reach, survey::InstanceStatus};
 
@@ -13,13 +14,19 @@ pub struct Counted {
     pub survey_id: i64,
     pub trigger: Option<String>,
     /// By when the event happened, in microseconds: from and before.
-    pub from: Option<i64>,
-    pub to: Option<i64>,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+    /// Those between these two ids, without either; at most [`PIECE`].
+    pub ids: (i64, i64),
 }
 
 impl Counted {
+    /// Every instance, however many there are.
+    pub const ALL: (i64, i64) = (i64::MIN, i64::MAX);
+
     fn args(&self) -> Vec<Arg> {
-        args![self.survey_id, self.trigger.clone(), self.from, self.to, &self.reach]
+        let (after, before) = self.ids;
+        args![self.survey_id, self.trigger.clone(), self.from, self.to, &self.reach, after, before]
     }
 }
 
@@ -33,11 +40,22 @@ const COUNTED: &str = "
        AND ($2 IS NULL OR i.trigger_id = $2)
        AND ($3 IS NULL OR i.triggered_at >= $3)
        AND ($4 IS NULL OR i.triggered_at < $4)
+       AND i.id > $6 AND i.id < $7
        AND {reach $5 i.business_unit}";
 
-// Their responses; the survey is compared in both tables, so that the index by survey of either can be used.
-const RESPONSES_OF: &str =
-    "FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id AND r.survey_id = $1 ";
+/// Instances that one statement counts at most.
+pub const PIECE: i64 = 200_000;
+
+// Each of them by the index by survey. Pairs and a limit for PostgreSQL, which would take the order of the primary key for as good
+// where a survey has most of the instances, and read all of those of other surveys for one that has few.
+const OF_SURVEY: &str = "
+     FROM {sqlite survey_instances i INDEXED BY survey_instances_by_survey}
+          {postgres (SELECT * FROM survey_instances AS w WHERE (w.survey_id, w.id) < ($1, $7) AND w.survey_id >= $1
+                     ORDER BY w.survey_id DESC, w.id DESC LIMIT 200000) AS i}";
+// Their responses.
+const WITH_RESPONSES: &str = "
+     {sqlite CROSS }JOIN survey_responses r
+         ON r.instance_id = i.id AND r.survey_id = $1{postgres  AND r.instance_id > $6 AND r.instance_id < $7} ";
 
 /// Instances of a trigger that have a status, by the day of their event.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -56,9 +74,9 @@ const INSTANCES: Sql = sql!(
     "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
          ",
     REACHED,
-    " AS sent
-     FROM survey_instances i
-     WHERE ",
+    " AS sent",
+    OF_SURVEY,
+    " WHERE ",
     IS_COUNTED,
     COUNTED,
     " GROUP BY i.trigger_id, i.status, i.triggered_at / 86400000000",
@@ -80,7 +98,8 @@ pub struct ResponseCount {
 const RESPONSES: Sql = sql!(
     "survey_results.responses",
     "SELECT i.trigger_id, r.completed_at / 86400000000 AS day, COUNT(*) AS count ",
-    RESPONSES_OF,
+    OF_SURVEY,
+    WITH_RESPONSES,
     "WHERE ",
     IS_COUNTED,
     COUNTED,
@@ -92,30 +111,32 @@ pub async fn responses(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<Res
     conn.fetch_all(&RESPONSES, counted.args()).await
 }
 
-#[derive(Record)]
-struct Seconds {
-    seconds: i64,
+/// How many waited so long: from the last message before the answer to the answer.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct WaitCount {
+    pub seconds: i64,
+    pub count: i64,
 }
 
-const NTH_WAIT: Sql = sql!(
-    "survey_results.nth_wait",
-    "SELECT CASE WHEN i.last_sent_at <= r.completed_at THEN (r.completed_at - i.last_sent_at) / 1000000
-                 WHEN i.triggered_at <= r.completed_at THEN (r.completed_at - i.triggered_at) / 1000000
-                 ELSE 0 END AS seconds ",
-    RESPONSES_OF,
+const WAITS: Sql = sql!(
+    "survey_results.waits",
+    "SELECT seconds, COUNT(*) AS count
+     FROM (SELECT CASE WHEN i.last_sent_at <= r.completed_at THEN (r.completed_at - i.last_sent_at) / 1000000
+                       WHEN i.triggered_at <= r.completed_at THEN (r.completed_at - i.triggered_at) / 1000000
+                       ELSE 0 END AS seconds ",
+    OF_SURVEY,
+    WITH_RESPONSES,
     "WHERE ",
     IS_COUNTED,
     COUNTED,
-    " ORDER BY 1 LIMIT 1 OFFSET $6",
+    ") AS w
+     GROUP BY seconds",
 );
 
-/// How long the nth of them waited, from 0 for the shortest: from the last message before the answer to the answer.
+/// How long they waited.
 #[boxed]
-pub async fn nth_wait(conn: &mut Conn<'_>, counted: &Counted, nth: i64) -> Result<Option<i64>> {
-    let mut bound = counted.args();
-    bound.extend(args![nth]);
-    let row: Option<Seconds> = conn.fetch_optional(&NTH_WAIT, bound).await?;
-    Ok(row.map(|row| row.seconds))
+pub async fn waits(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<WaitCount>> {
+    conn.fetch_all(&WAITS, counted.args()).await
 }
 
 /// How often a question got an answer.
@@ -130,12 +151,13 @@ pub struct AnswerCount {
 const ANSWERS: Sql = sql!(
     "survey_results.answers",
     "SELECT a.question_id, a.value, COUNT(*) AS count ",
-    RESPONSES_OF,
+    OF_SURVEY,
+    WITH_RESPONSES,
     "JOIN survey_answers a ON a.response_id = r.id
      WHERE ",
     IS_COUNTED,
     COUNTED,
-    " AND a.question_id IN ({texts $6})
+    " AND a.question_id IN ({texts $8})
      GROUP BY a.question_id, a.value",
 );
 
@@ -164,39 +186,50 @@ struct Text {
 const COUNT_TEXTS: Sql = sql!(
     "survey_results.count_texts",
     "SELECT COUNT(*) AS count ",
-    RESPONSES_OF,
-    "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
+    OF_SURVEY,
+    WITH_RESPONSES,
+    "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $8
      WHERE ",
     IS_COUNTED,
     COUNTED,
 );
-// BETWEEN and not `=`: else PostgreSQL takes the order of the primary key for as good as that of the index by survey.
+// BETWEEN and not `=`: else PostgreSQL takes the order of the primary key for as good as that of the index by survey. A limit, so that
+// a question which hardly anybody answers is not looked for in all of them.
 const TEXTS: Sql = sql!(
     "survey_results.texts",
     "SELECT a.value
-     FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id
-     JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
-     WHERE r.survey_id BETWEEN $1 AND $1 AND ",
+     FROM (SELECT id, instance_id, survey_id FROM survey_responses
+           WHERE survey_id BETWEEN $1 AND $1 ORDER BY survey_id DESC, id DESC LIMIT 20000) AS r
+     JOIN survey_instances i ON i.id = r.instance_id
+     JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $8
+     WHERE ",
     IS_COUNTED,
     COUNTED,
     " ORDER BY r.survey_id DESC, r.id DESC
-     LIMIT $7",
+     LIMIT $9",
 );
 
-/// How often a question in words was answered, and the latest answers, newest first, as JSON.
+/// How often a question in words was answered.
+#[boxed]
+pub async fn count_texts(conn: &mut Conn<'_>, counted: &Counted, question: &str) -> Result<i64> {
+    let mut bound = counted.args();
+    bound.extend(args![question]);
+    let Count { count } = conn.fetch_one(&COUNT_TEXTS, bound).await?;
+    Ok(count)
+}
+
+/// The latest answers to a question in words among the newest responses, newest first, as JSON.
 #[boxed]
 pub async fn texts(
     conn: &mut Conn<'_>,
     counted: &Counted,
     question: &str,
     limit: i64,
-) -> Result<(i64, Vec<String>)> {
+) -> Result<Vec<String>> {
     let mut bound = counted.args();
-    bound.extend(args![question]);
-    let Count { count } = conn.fetch_one(&COUNT_TEXTS, bound.clone()).await?;
-    bound.extend(args![limit]);
+    bound.extend(args![question, limit]);
     let rows: Vec<Text> = conn.fetch_all(&TEXTS, bound).await?;
-    Ok((count, rows.into_iter().map(|row| row.value).collect()))
+    Ok(rows.into_iter().map(|row| row.value).collect())
 }
 
-crate::db::statements![INSTANCES, RESPONSES, NTH_WAIT, ANSWERS, COUNT_TEXTS, TEXTS];
+crate::db::statements![INSTANCES, RESPONSES, WAITS, ANSWERS, COUNT_TEXTS, TEXTS];

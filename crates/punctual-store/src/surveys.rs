@@ -18,8 +18,8 @@ pub struct SurveyRow {
     pub draft: String,
     pub published_version: Option<i64>,
     pub version: i64,
-    pub created_at: i64,
-    pub updated_at: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 /// What an author writes of a survey.
@@ -108,7 +108,7 @@ pub struct VersionRow {
     pub integration_id: Option<String>,
     pub business_unit: Option<String>,
     pub name: String,
-    pub published_at: i64,
+    pub published_at: Timestamp,
 }
 
 #[derive(Record)]
@@ -223,8 +223,8 @@ const ASKED_IN: Sql = sql!(
 #[boxed]
 pub async fn asked_in(
     conn: &mut Conn<'_>,
-    from: i64,
-    to: i64,
+    from: Timestamp,
+    to: Timestamp,
     only: Option<i64>,
     business_unit: Option<&str>,
     limit: i64,

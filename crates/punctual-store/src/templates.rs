@@ -16,7 +16,7 @@ pub struct TemplateRow {
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(
@@ -45,7 +45,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, template: &TemplateRow) ->
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct TemplateVersion {
     pub name: String,
-    pub since: i64,
+    pub since: Timestamp,
     pub version: i64,
     pub default_locale: String,
     pub variants: String,

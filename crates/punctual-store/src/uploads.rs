@@ -79,7 +79,7 @@ const PUT_USES: Sql = sql!(
     "INSERT INTO upload_uses ({names}) {values {*}} ON CONFLICT (upload_id, used_by) DO NOTHING",
 );
 const MARK_USED: Sql =
-    sql!("uploads.mark_used", "UPDATE uploads SET in_use = TRUE WHERE id IN ({texts $1}) AND NOT in_use");
+    sql!("uploads.mark_used", "UPDATE uploads SET in_use = TRUE WHERE id = {any $1} AND NOT in_use");
 
 async fn put(conn: &mut Conn<'_>, uses: Vec<Use>) -> Result<()> {
     if uses.is_empty() {
@@ -224,7 +224,7 @@ pub async fn doom(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec
 const DOOM_NOW: Sql = sql!(
     "uploads.doom_now",
     "UPDATE uploads SET removed_at = $1
-     WHERE id IN ({texts $2}) AND NOT in_use
+     WHERE id = {any $2} AND NOT in_use
        AND NOT EXISTS (SELECT 1 FROM upload_uses AS s WHERE s.upload_id = uploads.id)
      RETURNING id",
 );

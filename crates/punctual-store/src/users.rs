@@ -25,11 +25,11 @@ pub struct UserRow {
     /// Role and business units come from the groups of the single sign-on.
     pub rights_from_provider: bool,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
     #[column(skip)]
-    pub last_sign_in_at: Option<i64>,
+    pub last_sign_in_at: Option<Timestamp>,
     #[column(skip)]
     pub version: i64,
 }

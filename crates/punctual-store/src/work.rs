@@ -47,18 +47,18 @@ pub struct WorkRow {
     pub source_type: Option<String>,
     pub source_id: Option<String>,
     pub setting_id: Option<String>,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
     pub status: WorkStatus,
     pub on_hold: bool,
-    pub ready_at: i64,
-    pub lease_expires_at: Option<i64>,
+    pub ready_at: Timestamp,
+    pub lease_expires_at: Option<Timestamp>,
     /// Failed attempts since it was planned, released or brought back.
     pub retry_count: i64,
     /// Failed attempts before that.
     pub earlier_attempts: i64,
-    pub next_retry_at: Option<i64>,
+    pub next_retry_at: Option<Timestamp>,
     pub reason_code: Option<String>,
     /// Why it had ended or was held the time before.
     pub earlier_reason: Option<String>,
@@ -69,8 +69,8 @@ pub struct WorkRow {
     pub open_notifications: i64,
     pub retry_of: Option<i64>,
     pub version: i64,
-    pub created_at: i64,
-    pub updated_at: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 impl WorkRow {
@@ -87,11 +87,6 @@ impl WorkRow {
     pub fn input_hash(&self) -> Result<InputHash, StoreError> {
         InputHash::parse_hex(&self.input_hash).map_err(|_| StoreError::Stored("work.input_hash"))
     }
-}
-
-/// An instant from its stored form. What is stored was written by us, so a value out of range is damage.
-pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
-    Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
 }
 
 crate::db::statements![; browse, claim, ensure, insert, operate, page, planned, query, queued, traces];

@@ -10,13 +10,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     attachments::Attachment,
-    batch::{Item, OneOrMany},
+    batch::Item,
     content::Content,
     fields::{Fields, query_object},
     handling::Handling,
-    limits::{BATCH_MAX, NAME_MAX},
+    limits::NAME_MAX,
     page::PageQuery,
-    problem::{FieldError, Problem},
+    problem::FieldError,
 };
 
 /// A notification to be sent.
@@ -78,11 +78,6 @@ impl NotificationRequest {
         let source = fields.nested("source", SourceRequest::read);
         fields.finish()?;
         Ok(Self { id, kind, content, handling, source: source.unwrap_or_default() })
-    }
-
-    /// Reads a body: one notification, or an array of at most [`BATCH_MAX`].
-    pub fn read_body(value: &Value) -> Result<OneOrMany<Self>, Problem> {
-        OneOrMany::read(value, BATCH_MAX, Self::read)
     }
 }
 
@@ -339,6 +334,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{batch::OneOrMany, limits::BATCH_MAX};
 
     const ID: &str = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071";
 
@@ -347,7 +343,10 @@ mod tests {
         let body = json!({"id": ID, "type": "alarm", "list": "ops", "subject": "S", "body": "B",
                           "priority": "alarm", "topic": "outages", "failover": ["sms:a", "email:b"],
                           "source": {"instance": "i", "script": "watch.sh"}});
-        let OneOrMany::One(request) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
+        let OneOrMany::One(request) = OneOrMany::read(&body, BATCH_MAX, NotificationRequest::read).unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(serde_json::to_value(&request).unwrap(), body);
     }
 
@@ -355,13 +354,16 @@ mod tests {
     fn a_batch_reads_each_item_on_its_own() {
         let body =
             json!([{"list": "ops", "subject": "S", "body": "B"}, {"id": "7", "source": 1, "later": 1}]);
-        let OneOrMany::Many(items) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
+        let OneOrMany::Many(items) = OneOrMany::read(&body, BATCH_MAX, NotificationRequest::read).unwrap()
+        else {
+            panic!()
+        };
         assert!(items[0].is_ok());
         let faults = items[1].as_ref().unwrap_err();
         let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, ["/1/id", "/1/list", "/1/subject", "/1/body", "/1/source", "/1/later"]);
         let many = Value::Array(vec![json!({}); 1_001]);
-        assert_eq!(NotificationRequest::read_body(&many).unwrap_err().status, 413);
+        assert_eq!(OneOrMany::read(&many, BATCH_MAX, NotificationRequest::read).unwrap_err().status, 413);
     }
 
     #[test]

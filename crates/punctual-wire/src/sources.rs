@@ -1,5 +1,7 @@
 //! `/api/v1/sources`: the last known state of the things that reminders and surveys are about.
 
+pub mod table;
+
 use std::borrow::Cow;
 
 use jiff::Timestamp;

@@ -111,7 +111,7 @@ pub async fn save_in(
         return Err(missing(&id));
     }
     let before = business_units::lock(&mut tx.conn(), &id).await?;
-    seen.check(before.as_ref().map(|before| before.updated_at), &id)?;
+    seen.check(before.as_ref().map(|before| before.updated_at.as_microsecond()), &id)?;
     let stored = before.as_ref().and_then(|row| Quota::stored(row.rows_per_day, row.channel_share));
     let quota = allowed(by, stored, quota)?.unwrap_or_default();
     let lane = match before.as_ref().and_then(|before| before.lane) {
@@ -127,7 +127,7 @@ pub async fn save_in(
         rows_per_day: quota.rows_per_day,
         channel_share: quota.channel_share,
         lane,
-        updated_at: now.as_microsecond(),
+        updated_at: now,
     };
     business_units::put(&mut tx.conn(), now, &row).await?;
     zones::remember(tx, now, &row).await?;

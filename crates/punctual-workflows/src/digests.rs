@@ -128,7 +128,7 @@ mod tests {
             body: format!("Body {n}"),
             work_id: None,
             business_unit: None,
-            held_at: 0,
+            held_at: Timestamp::UNIX_EPOCH,
         }
     }
 

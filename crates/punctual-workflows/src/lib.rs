@@ -15,6 +15,7 @@ pub mod reminders;
 pub mod reports;
 pub mod rollout;
 pub mod schedules;
+pub mod sources;
 pub mod subscribers;
 pub mod surveys;
 

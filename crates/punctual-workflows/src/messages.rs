@@ -9,16 +9,16 @@ use punctual_engine::{
     Requested, Titles, Workflow, ensure_requested_in, personal::index_recipients, titles::line,
 };
 use punctual_model::{
-    Audience, AuditAction, Decided, Decision, FileRef, InputHash, KeyError, NewNotification, NewWork,
-    NotificationId, Reach, ReasonCode, Trigger, WorkKey, WorkStatus, delivery_policy::Handling,
-    keys::KeyParts,
+    Audience, AuditAction, Decided, Decision, InputHash, Json, KeyError, NewNotification, NewWork,
+    NotificationId, Reach, ReasonCode, Trigger, UnreadableJson, WorkKey, WorkStatus,
+    delivery_policy::Handling, keys::KeyParts,
 };
 use punctual_store::{
     Conn, Lane, Stage, StoreError,
     messages::{self, MessageRow, MessageSubject},
     uploads, work,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The kind of a message's work row.
 pub const KIND: &str = "message";
@@ -61,7 +61,7 @@ impl NewMessage {
         let content = &*self.content;
         let (list_name, targets) = match &content.audience {
             Audience::List(name) => (Some(name.clone()), None),
-            Audience::Targets(targets) => (None, Some(Value::from(targets.clone()).to_string())),
+            Audience::Targets(targets) => (None, Some(Json::of(targets))),
         };
         MessageRow {
             id: self.id.clone(),
@@ -73,15 +73,15 @@ impl NewMessage {
             html: content.html.clone(),
             template: content.template.clone(),
             locale: content.locale.clone(),
-            context: content.context.as_ref().map(Value::to_string),
-            type_data: content.type_data.as_ref().map(Value::to_string),
-            attachments: content.attachments_json(),
-            envelope: (!content.envelope.is_empty()).then(|| json!(content.envelope).to_string()),
+            context: content.context.as_ref().map(Json::of),
+            type_data: content.type_data.as_ref().map(Json::of),
+            attachments: (!content.attachments.is_empty()).then(|| Json::of(&content.attachments)),
+            envelope: (!content.envelope.is_empty()).then(|| Json::of(&content.envelope)),
             client: content.client.clone(),
             business_unit: content.business_unit.clone(),
             handling: Handling::said_by(content).written(),
-            send_at: self.send_at.as_microsecond(),
-            created_at: 0,
+            send_at: self.send_at,
+            created_at: Timestamp::UNIX_EPOCH,
         }
     }
 }
@@ -209,37 +209,37 @@ impl Decide for Loaded {
         let Some(message) = message_id(&row.input).and_then(|id| self.0.get(&id)) else {
             return Decision::Hold(ReasonCode::MessageMissing).into();
         };
-        let audience = match (&message.list_name, &message.targets) {
-            (Some(list), _) => Audience::List(list.clone()),
-            (None, targets) => {
-                let targets: Vec<String> =
-                    targets.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-                if targets.is_empty() {
-                    return Decision::Skip(ReasonCode::NoRecipients).into();
-                }
-                Audience::Targets(targets)
-            }
-        };
-        let id = NotificationId(Default::default());
-        let mut new = NewNotification::new(id, audience, message.subject.clone(), message.body.clone());
-        new.channel = message.channel.as_deref().and_then(|key| key.parse().ok());
-        new.html = message.html.clone();
-        new.template = message.template.clone();
-        new.locale = message.locale.clone();
-        let json = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        (new.context, new.type_data) = (json(&message.context), json(&message.type_data));
-        let files = message.attachments.as_deref().map(serde_json::from_str::<Vec<FileRef>>);
-        match files.transpose() {
-            Ok(files) => new.attachments = files.unwrap_or_default(),
-            Err(_) => return Decision::Hold(ReasonCode::AttachmentMissing).into(),
+        match content_of(message) {
+            // What cannot be read is not sent without: a person looks.
+            Err(_) => Decision::Hold(ReasonCode::InputUnreadable).into(),
+            Ok(None) => Decision::Skip(ReasonCode::NoRecipients).into(),
+            Ok(Some(new)) => Decision::Deliver(vec![new]).into(),
         }
-        let envelope = message.envelope.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        new.envelope = envelope.unwrap_or_default();
-        new.client = message.client.clone();
-        new.business_unit = message.business_unit.clone();
-        Handling::read(message.handling.as_deref()).give(&mut new);
-        Decision::Deliver(vec![new]).into()
     }
+}
+
+/// What a stored message says; nothing where it is to nobody.
+fn content_of(message: &MessageRow) -> Result<Option<NewNotification>, UnreadableJson> {
+    let targets = message.targets.as_ref().map(Json::read).transpose()?.unwrap_or_default();
+    let audience = match &message.list_name {
+        Some(list) => Audience::List(list.clone()),
+        None if targets.is_empty() => return Ok(None),
+        None => Audience::Targets(targets),
+    };
+    let id = NotificationId(Default::default());
+    let mut new = NewNotification::new(id, audience, message.subject.clone(), message.body.clone());
+    new.channel = message.channel.as_deref().and_then(|key| key.parse().ok());
+    new.html = message.html.clone();
+    new.template = message.template.clone();
+    new.locale = message.locale.clone();
+    new.context = message.context.as_ref().map(Json::read).transpose()?;
+    new.type_data = message.type_data.as_ref().map(Json::read).transpose()?;
+    new.attachments = message.attachments.as_ref().map(Json::read).transpose()?.unwrap_or_default();
+    new.envelope = message.envelope.as_ref().map(Json::read).transpose()?.unwrap_or_default();
+    new.client = message.client.clone();
+    new.business_unit = message.business_unit.clone();
+    Handling::read(message.handling.as_deref()).give(&mut new);
+    Ok(Some(new))
 }
 
 /// The message id of a work key, where it is one of ours.

@@ -22,7 +22,6 @@ mod titles;
 pub mod words;
 pub mod written;
 
-use jiff::Timestamp;
 use punctual_model::{KeyError, KeyParts, WorkKey};
 use punctual_store::{
     Named,
@@ -144,8 +143,4 @@ pub fn texts(json: &str) -> Vec<String> {
 /// The rule inside a stored row.
 pub fn spec_of(rule: &RuleRow) -> Option<RuleSpec> {
     serde_json::from_str(&rule.rule).ok()
-}
-
-pub(crate) fn instant(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or_default()
 }

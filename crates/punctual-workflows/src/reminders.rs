@@ -16,6 +16,7 @@ pub mod external;
 pub mod forecast;
 pub mod immediate;
 pub mod load;
+pub mod looks;
 pub mod outlook;
 pub mod providers;
 pub mod recipients;

@@ -153,7 +153,7 @@ impl Decide for Schedules {
         Decision::Publish(Arrival {
             id: row.key.clone(),
             topic: input.topic.into_owned(),
-            due_at: Timestamp::from_microsecond(row.due_at).unwrap_or_default(),
+            due_at: row.due_at,
             payload: input.payload.get().to_owned(),
         })
         .into()

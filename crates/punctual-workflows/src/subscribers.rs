@@ -1,5 +1,6 @@
 //! Subscribers: who gets events. Each gets them over a channel of its own (`event.{key}`).
 
+use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
     Actor, CommandError, Engine,
@@ -90,7 +91,7 @@ pub async fn save_in(
         adapter: new.adapter,
         key: new.key,
         version: 0,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     subscribers::put(&mut tx.conn(), now, &row).await?;
     by.audit(tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;

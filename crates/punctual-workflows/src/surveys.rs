@@ -159,13 +159,13 @@ fn is_live(row: &WorkRow) -> bool {
 }
 
 fn triggered_at(instance: &InstanceRow) -> Timestamp {
-    Timestamp::from_microsecond(instance.triggered_at).unwrap_or_default()
+    instance.triggered_at
 }
 
 /// When an instance ends with which nothing more happens.
 fn ends_at(instance: &InstanceRow, version: &Version) -> Option<Timestamp> {
     let trigger = version.schema.trigger(&instance.trigger_id)?;
-    let last = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let last = instance.last_sent_at;
     Some(expires_at(trigger, triggered_at(instance), last))
 }
 

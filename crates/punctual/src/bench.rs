@@ -34,7 +34,12 @@ use clap::{Args, Subcommand};
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{Engine, EngineConfig, Listeners, Setup};
 use punctual_model::{Adapter, Clock};
-use punctual_store::{Store, StoreOptions, blobs::Blobs, maintenance::FreshDatabase};
+use punctual_store::{
+    Lane, Store, StoreOptions,
+    blobs::Blobs,
+    facts,
+    maintenance::{FreshDatabase, fill_all},
+};
 use serde_json::{Value, json};
 
 use crate::{clock::SystemClock, random::SystemRandom};
@@ -52,9 +57,15 @@ pub struct BenchArgs {
     /// How long a soak lasts.
     #[arg(long, global = true, default_value_t = 2)]
     minutes: u64,
+    /// End a backup after so many minutes, and measure that part of it.
+    #[arg(long, global = true, value_name = "MINUTES")]
+    at_most: Option<u64>,
     /// One JSON line instead of text.
     #[arg(long, global = true)]
     json: bool,
+    /// Leave large tables where they are, so that the next measurement beside as many rows finds them; needs `--database-url`.
+    #[arg(long, global = true, requires = "database_url")]
+    keep: bool,
 }
 
 #[derive(Subcommand, Clone, Copy)]
@@ -118,7 +129,7 @@ pub struct Measured {
 
 pub async fn run(args: BenchArgs) -> Result<()> {
     let jobs = |default| args.jobs.unwrap_or(default);
-    let bench = Bench::new(args.database_url.clone())?;
+    let bench = Bench::new(args.database_url.clone(), args.keep)?;
     let measured = match args.what {
         What::Ingest => ingest::measure(&bench, jobs(100_000)).await?,
         What::Drain => vec![drain::measure(&bench, jobs(100_000)).await?],
@@ -142,7 +153,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
         What::Smtp => smtp::measure(&bench, jobs(20_000)).await?,
         What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
-        What::Backup => vec![backup::measure(&bench, jobs(1_000_000)).await?],
+        What::Backup => vec![backup::measure(&bench, jobs(1_000_000), args.at_most).await?],
         What::Erasure => erasure::measure(&bench, jobs(1_000_000)).await?,
     };
     for one in &measured {
@@ -171,6 +182,7 @@ pub struct Bench {
     url: String,
     clock: Arc<SystemClock>,
     settings: std::sync::Mutex<String>,
+    keep: bool,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -180,10 +192,23 @@ pub struct Rig {
     url: String,
     database: FreshDatabase,
     file: Option<PathBuf>,
+    is_kept: bool,
 }
 
+/// A rig whose tables that grow are large.
+pub struct Filled {
+    rig: Rig,
+    /// How many rows they have.
+    rows: i64,
+    /// How long it took to write them, where they were not kept from an earlier run.
+    took: Option<Duration>,
+}
+
+/// The fact that says how many rows were written, once all are.
+const FILLED: &str = "bench.filled";
+
 impl Bench {
-    fn new(url: Option<String>) -> Result<Self> {
+    fn new(url: Option<String>, keep: bool) -> Result<Self> {
         let (url, folder) = match url {
             Some(url) => (url, None),
             None => {
@@ -192,7 +217,7 @@ impl Bench {
             }
         };
         let clock = SystemClock::start().context("no timer thread")?;
-        Ok(Self { url, clock, settings: Default::default(), _folder: folder })
+        Ok(Self { url, clock, settings: Default::default(), keep, _folder: folder })
     }
 
     /// A fresh database with an engine on it; nothing runs yet.
@@ -218,16 +243,32 @@ impl Bench {
         config: EngineConfig,
     ) -> Result<Rig> {
         let number = self.clock.now().as_microsecond();
+        self.rig_in(&format!("{name}-{number}"), false, listeners, adapters, config).await
+    }
+
+    /// An engine on a database of this name, which is made, or found where it is one to keep.
+    async fn rig_in(
+        &self,
+        name: &str,
+        is_kept: bool,
+        listeners: Listeners,
+        adapters: Vec<Arc<dyn Adapter>>,
+        config: EngineConfig,
+    ) -> Result<Rig> {
         let (url, file) = match self.url.strip_prefix("sqlite:") {
             Some(folder) => {
-                let file = PathBuf::from(folder).join(format!("bench-{name}-{number}.sqlite"));
+                let file = PathBuf::from(folder).join(format!("bench-{name}.sqlite"));
                 (format!("sqlite:{}", file.display()), Some(file))
             }
             None => (self.url.clone(), None),
         };
         // The name of a database has no dashes, that of a measurement may.
-        let database = format!("punctual_bench_{}_{number}", name.replace('-', "_"));
-        let database = FreshDatabase::create(&url, &database).await?;
+        let database = format!("punctual_bench_{}", name.replace('-', "_"));
+        let database = if is_kept {
+            FreshDatabase::found_or_create(&url, &database).await?
+        } else {
+            FreshDatabase::create(&url, &database).await?
+        };
         let url = database.url.clone();
         let store = Store::open(StoreOptions::new(url.clone()), self.clock.now()).await?;
         let durability = serde_json::to_value(store.durability())?;
@@ -240,7 +281,31 @@ impl Bench {
             *kept = settings;
         }
         let engine = self.engine(store, listeners, adapters, config)?;
-        Ok(Rig { engine, url, database, file })
+        Ok(Rig { engine, url, database, file, is_kept })
+    }
+
+    /// A rig with so many rows in every table that grows, and one survey.
+    async fn filled(&self, name: &str, listeners: Listeners, rows: usize) -> Result<Filled> {
+        let config = config("bench");
+        let rig = if self.keep {
+            self.rig_in(&format!("kept-{rows}"), true, listeners, Vec::new(), config).await?
+        } else {
+            self.rig_of(name, listeners, Vec::new(), config).await?
+        };
+        let known = facts::get(&mut rig.engine.store.read().await?.conn(), FILLED).await?;
+        if let Some(rows) = known.and_then(|known| known.parse().ok()) {
+            rig.settle_down().await?;
+            return Ok(Filled { rig, rows, took: None });
+        }
+        let started = self.clock.now();
+        surveys::publish(&rig.engine, 1).await?;
+        let rows = fill_all(&rig.url, started, i64::try_from(rows)?).await?;
+        let took = self.clock.now().duration_since(started).unsigned_abs();
+        let mut tx = rig.engine.store.begin(Lane::Intake).await?;
+        facts::put(&mut tx.conn(), self.clock.now(), FILLED, &rows.to_string()).await?;
+        tx.commit().await?;
+        rig.settle_down().await?;
+        Ok(Filled { rig, rows, took: Some(took) })
     }
 
     /// Another node on the database of a rig.
@@ -285,6 +350,9 @@ impl Rig {
 
     async fn remove(self) -> Result<()> {
         self.engine.store.close().await;
+        if self.is_kept {
+            return Ok(());
+        }
         self.database.remove().await?;
         if let Some(file) = self.file {
             for end in ["", "-wal", "-shm", ".lock", ".deciding"] {

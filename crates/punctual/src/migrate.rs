@@ -1,4 +1,4 @@
-//! `punctual migrate`: the schema up to date, without serving.
+//! `punctual migrate`: brings the schema up to date, without serving.
 
 use anyhow::Result;
 use clap::Args;

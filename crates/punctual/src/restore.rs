@@ -170,8 +170,7 @@ async fn mark(config: &Config, clock: &SystemClock) -> Result<()> {
     let options = StoreOptions { accept_weak_durability: true, ..StoreOptions::new(url) };
     let store = Store::open(options, clock.now()).await?;
     let live = punctual_store::nodes::all(&mut store.read().await?.conn()).await?;
-    let seen: Option<Timestamp> =
-        live.iter().filter_map(|node| Timestamp::from_microsecond(node.last_seen_at).ok()).max();
+    let seen: Option<Timestamp> = live.iter().map(|node| node.last_seen_at).max();
     if let Some(seen) =
         seen.filter(|seen| clock.now().duration_since(*seen) < jiff::SignedDuration::from_mins(2))
     {

@@ -1,7 +1,5 @@
 //! `punctual sources import`: states of sources from a CSV or NDJSON file, in batches, to a running server.
 
-mod csv;
-
 use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -9,14 +7,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use punctual_wire::sources::table::{self, LINE_MAX, TableRow as Read};
+use serde_json::{Value, json};
 
 use crate::remote::{Remote, RemoteArgs};
 
 /// Sources in one request.
 const BATCH: usize = 1_000;
-/// The longest line: a state of 64 KiB, escaped, with room to spare.
-const LINE_MAX: usize = 1 << 20;
 /// Refusals that are printed; the rest is counted.
 const SHOWN: usize = 20;
 
@@ -129,14 +126,11 @@ async fn send(
     Ok(())
 }
 
-/// A source with its line and how far the file has been read.
-type Read = (u64, u64, Map<String, Value>);
-
 fn items(file: &Path) -> Result<Box<dyn Iterator<Item = Result<Read>>>> {
     let open = std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let reader = BufReader::new(open);
     match file.extension().and_then(|end| end.to_str()) {
-        Some("csv") => Ok(Box::new(csv::sources(reader)?)),
+        Some("csv") => Ok(Box::new(table::sources(reader)?.map(|read| read.map_err(Into::into)))),
         Some("ndjson" | "jsonl") => Ok(Box::new(ndjson(reader))),
         _ => bail!("{} ends in none of .csv, .ndjson and .jsonl", file.display()),
     }

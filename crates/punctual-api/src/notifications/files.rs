@@ -34,19 +34,29 @@ impl Wanted {
     }
 }
 
-/// For each message what is said about channels that nobody has defined: it is taken, and parked unless they are there by then.
-pub(crate) async fn channel_warnings(app: &App, many: &[Wanted]) -> Result<Vec<Vec<FieldError>>, Failure> {
-    let named = many.iter().flat_map(|one| one.channels.iter().map(|(_, key)| key.clone()));
+/// Keeps the files of new messages and has them named in each; a message whose files are refused is refused. With each comes
+/// what is said about channels that nobody has defined: it is taken, and parked unless they are there by then.
+pub(crate) async fn complete<T>(
+    app: &App,
+    caller: &Principal,
+    many: Vec<(T, Wanted)>,
+    name: impl Fn(T, Vec<FileRef>) -> T,
+) -> Result<Vec<Result<(T, Vec<FieldError>), Problem>>, Failure> {
+    let (many, wanted): (Vec<T>, Vec<Wanted>) = many.into_iter().unzip();
+    let named = wanted.iter().flat_map(|one| one.channels.iter().map(|(_, key)| key.clone()));
     let unknown = app.engine.unknown_channels(named.collect()).await?;
-    let warnings = |one: &Wanted| {
+    let said = |one: &Wanted| {
         let missing = one.channels.iter().filter(|(_, key)| unknown.contains(key));
         missing.map(|(pointer, key)| FieldError::channel_unknown(pointer, key)).collect()
     };
-    Ok(many.iter().map(warnings).collect())
+    let warnings: Vec<Vec<FieldError>> = wanted.iter().map(said).collect();
+    let kept = keep(app, caller, wanted).await?;
+    let made = many.into_iter().zip(kept).zip(warnings);
+    Ok(made.map(|((new, files), warnings)| Ok((name(new, files?), warnings))).collect())
 }
 
 /// The files of each message, as they are stored. A message without files costs nothing.
-pub(crate) async fn attach(
+async fn keep(
     app: &App,
     caller: &Principal,
     wanted: Vec<Wanted>,

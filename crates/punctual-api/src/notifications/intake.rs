@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use axum::extract::State;
 use punctual_engine::{Accepted, Handed, OwnUnit, Units};
 use punctual_model::{
-    Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource, TextField,
-    delivery_policy::Handling,
+    Audience, ChannelKey, Envelope, FileRef, NewNotification, NotificationId, NotificationSource,
+    NotificationStatus, TextField, delivery_policy::Handling,
 };
 use punctual_templates::{compile_check, has_marks};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Problem,
     batch::{Item, OneOrMany},
     content::Content,
+    limits::BATCH_MAX,
     notifications::{NotificationAccepted, NotificationRequest, SourceRequest},
 };
 use uuid::Uuid;
@@ -20,11 +21,12 @@ use uuid::Uuid;
 use super::files::{self, Wanted};
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse, over_quota},
+    answer::{Answer, JsonResponse, over_quota},
     auth::{Caller, Principal, SendNow, unit_for},
     body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
     openapi::shapes,
+    outcomes::{Good, completed, read_each},
     trace_context::TraceContext,
 };
 
@@ -44,7 +46,7 @@ pub async fn post(
     body: Json<WithFiles>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
-    let request = NotificationRequest::read_body(&body.value)?;
+    let request = OneOrMany::read(&body.value, BATCH_MAX, NotificationRequest::read)?;
     once.run(app, caller, &body.bytes, |ids| async move {
         let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
         let units = app.engine.units_named(&caller.by, named.collect()).await?;
@@ -52,9 +54,18 @@ pub async fn post(
         match request {
             OneOrMany::One(one) => {
                 let one = new(from, one, &ids, 0, "")?;
-                let mut made = with_files(app, caller, vec![one]).await?;
+                let mut made = files::complete(app, caller, vec![one], with_files).await?;
                 let (new, warnings) = made.pop().ok_or_else(Problem::internal)??;
-                post_one(app, new, warnings).await
+                let id = new.id.to_string();
+                let taken =
+                    |status: Cow<'static, str>| NotificationAccepted { id: id.clone(), status, warnings };
+                match app.engine.accept(vec![new]).await?.pop() {
+                    Some(Accepted::Created) => JsonResponse::created(&taken(NEW.into())),
+                    Some(Accepted::Duplicate { status }) => JsonResponse::ok(&taken(status.into())),
+                    Some(Accepted::IdReused) => Err(Problem::id_reused(&id).into()),
+                    Some(Accepted::OverQuota(reached)) => Err(over_quota(&reached).into()),
+                    Some(Accepted::Unreadable) | None => Err(Problem::internal().into()),
+                }
             }
             OneOrMany::Many(many) => post_many(from, many, &ids).await,
         }
@@ -62,70 +73,26 @@ pub async fn post(
     .await
 }
 
-/// Keeps the files of new messages and names them in each; a message whose files are refused is refused. With each comes what
-/// is to be said about its channels.
-pub(crate) async fn with_files(
-    app: &App,
-    caller: &Principal,
-    many: Vec<(Handed, Wanted)>,
-) -> Result<Vec<Result<(Handed, Vec<FieldError>), Problem>>, Failure> {
-    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
-    let warnings = files::channel_warnings(app, &wanted).await?;
-    let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).zip(warnings);
-    let made = made.map(|((new, files), warnings): ((Handed, Result<_, Problem>), _)| {
-        let files = files?;
-        Ok((new.with(|new| new.attachments = files), warnings))
-    });
-    Ok(made.collect())
-}
+/// The status of a notification that was stored a moment ago.
+const NEW: NotificationStatus = NotificationStatus::Pending;
 
-async fn post_one(app: &App, new: Handed, warnings: Vec<FieldError>) -> Answer {
-    let id = new.id;
-    let taken = |status: Cow<'static, str>| NotificationAccepted { id: id.to_string(), status, warnings };
-    match app.engine.accept(vec![new]).await?.pop() {
-        Some(Accepted::Created) => JsonResponse::created(&taken(Cow::Borrowed("pending"))),
-        Some(Accepted::Duplicate { status }) => JsonResponse::ok(&taken(status.into())),
-        Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
-        Some(Accepted::OverQuota(reached)) => Err(over_quota(&reached).into()),
-        None => Err(Problem::internal().into()),
-    }
+fn with_files(new: Handed, files: Vec<FileRef>) -> Handed {
+    new.with(|new| new.attachments = files)
 }
 
 async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: &Ids<'_>) -> Answer {
     let Sender { app, caller, .. } = from;
-    let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
-    for (index, item) in many.into_iter().enumerate() {
-        let item = item.map_err(Problem::from);
-        match item.and_then(|one| new(from, one, ids, index, &format!("/{index}"))) {
-            Ok(one) => {
-                outcomes.push(Ok((index, one.0.id.to_string(), Vec::new())));
-                read.push(one);
-            }
-            Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
-        }
-    }
-    let mut good = Vec::with_capacity(read.len());
-    let mut made = with_files(app, caller, read).await?.into_iter();
-    for outcome in &mut outcomes {
-        let Ok((index, id, warnings)) = outcome else { continue };
-        match made.next() {
-            Some(Ok((new, said))) => {
-                *warnings = said;
-                good.push(new);
-            }
-            Some(Err(problem)) => {
-                *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
-            }
-            None => {}
-        }
-    }
+    let id_of = |(new, _): &(Handed, Wanted)| new.id.to_string();
+    let (mut outcomes, read) =
+        read_each(many, id_of, |one, index, pointer| new(from, one, ids, index, pointer));
+    let made = files::complete(app, caller, read, with_files).await?;
+    let good = completed(&mut outcomes, made);
     let accepted = if good.is_empty() { Vec::new() } else { app.engine.accept(good).await? };
     let mut accepted = accepted.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok((index, id, warnings)) => match accepted.next() {
-            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, "pending").warned(warnings),
+        Ok(Good { index, id, warnings }) => match accepted.next() {
+            Some(Accepted::Created) => BatchItem::accepted(index, "created", id, NEW).warned(warnings),
             Some(Accepted::Duplicate { status }) => {
                 BatchItem::accepted(index, "unchanged", id, status).warned(warnings)
             }
@@ -134,7 +101,7 @@ async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: 
                 let problem = Problem::id_reused(&id);
                 BatchItem::rejected(index, Some(id), problem)
             }
-            None => BatchItem::rejected(index, Some(id), Problem::internal()),
+            Some(Accepted::Unreadable) | None => BatchItem::rejected(index, Some(id), Problem::internal()),
         },
     });
     JsonResponse::ok(&Batch { items: items.collect() })

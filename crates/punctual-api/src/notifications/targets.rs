@@ -9,7 +9,6 @@ use punctual_store::{
     attempts::{self, AttemptRow},
     receipts::{self, ReceiptRow},
     skipped_targets::{self, SkippedTarget},
-    work::instant,
 };
 use punctual_wire::notifications::{ResolvedTarget, TargetReceipt};
 
@@ -30,9 +29,9 @@ impl Ends {
     }
 
     /// When the latest attempt began. A claim that came to none, because a limit or an hour was in the way, is no attempt.
-    pub fn last_attempt_at(&self, seq: i64) -> Result<Option<Timestamp>, StoreError> {
+    pub fn last_attempt_at(&self, seq: i64) -> Option<Timestamp> {
         let own = self.attempts.iter().filter(|one| one.notification_seq == seq);
-        own.map(|one| one.started_at).max().map(instant).transpose()
+        own.map(|one| one.started_at).max()
     }
 
     /// Each target of a notification, in the order of their first attempts; then those that were left out.
@@ -50,7 +49,7 @@ impl Ends {
                 address: one.target.clone(),
                 outcome: Some(Cow::Owned(one.reason.clone())),
                 message_id: None,
-                at: Some(instant(one.at)?),
+                at: Some(one.at),
                 confirmed_at: None,
                 receipt: None,
             };
@@ -65,28 +64,24 @@ impl Ends {
     }
 
     fn tried(&self, one: &AttemptRow) -> Result<ResolvedTarget, StoreError> {
-        let optional = |at: Option<i64>| at.map(instant).transpose();
         let receipt = self.receipts.iter().find(|receipt| {
             receipt.notification_seq == Some(one.notification_seq)
                 && receipt.target.as_ref() == Some(&one.target)
                 && receipt.attempt == Some(one.n)
         });
-        let reported = match receipt {
-            None => None,
-            Some(row) => Some(TargetReceipt {
-                state: ReceiptState::of_rank(row.rank).map_or("unknown", ReceiptState::as_str).into(),
-                code: row.code.clone(),
-                detail: row.detail.clone(),
-                failed_at: optional(row.failed_at)?,
-                received_at: optional(row.received_at)?,
-            }),
-        };
+        let reported = receipt.map(|row| TargetReceipt {
+            state: ReceiptState::of_rank(row.rank).map_or("unknown", ReceiptState::as_str).into(),
+            code: row.code.clone(),
+            detail: row.detail.clone(),
+            failed_at: row.failed_at,
+            received_at: row.received_at,
+        });
         Ok(ResolvedTarget {
             address: one.target.clone(),
             outcome: one.outcome.map(|outcome| Cow::Borrowed(outcome.as_str())),
             message_id: one.provider_id.clone(),
-            at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
-            confirmed_at: optional(receipt.and_then(|row| row.confirmed_at))?,
+            at: Some(one.finished_at.unwrap_or(one.started_at)),
+            confirmed_at: receipt.and_then(|row| row.confirmed_at),
             receipt: reported,
         })
     }

@@ -7,7 +7,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use punctual_store::work::instant;
 use punctual_wire::{
     Code, Problem,
     operations::feeds::{Feed, FeedRequest, Imported, SkippedComponent},
@@ -48,7 +47,7 @@ pub async fn post(
         let (row, secret) = feeds::make(&app.engine, &caller.by, &owner).await?;
         let feed = Feed {
             path: format!("/calendars/{secret}.ics"),
-            created_at: instant(row.created_at)?,
+            created_at: row.created_at,
             owner_type: row.owner_type,
             owner_id: row.owner_id,
         };

@@ -4,7 +4,6 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     operations::organisations::{self, OrganisationRow},
-    work::instant,
 };
 use punctual_wire::{
     Page,
@@ -103,7 +102,7 @@ impl Definition for OrganisationRow {
         };
         Ok(Organisation {
             rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
             id: self.id,
             name: self.name,
             time_zone: self.time_zone,

@@ -4,7 +4,6 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     operations::people::{self, PersonRow},
-    work::instant,
 };
 use punctual_wire::{
     Page,
@@ -85,7 +84,7 @@ impl Definition for PersonRow {
                 .map_err(|_| StoreError::Stored("operations_people.channels"))?,
             addresses: serde_json::from_str(&self.addresses)
                 .map_err(|_| StoreError::Stored("operations_people.addresses"))?,
-            updated_at: instant(self.updated_at)?,
+            updated_at: self.updated_at,
             id: self.id,
             name: self.name,
             email: self.email,

@@ -6,7 +6,6 @@ use punctual_model::{ScheduleId, SyncStatus, delivery_policy::Handling};
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},
-    work::instant,
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
@@ -75,10 +74,9 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         }
         None => {
             let after = query.cursor.unwrap_or_default();
-            let rows =
-                rules::page(&mut reader.conn(), &caller.by.reach(), &after, i64::from(query.limit) + 1)
-                    .await?;
-            Page::cut_by_name(rows, query.limit, |row| &row.id)
+            let limit = i64::from(query.limit);
+            let found = rules::stretch(&mut reader.conn(), &caller.by.reach(), &after, limit).await?;
+            Page::stretch_by_name(found.rows, found.next.as_deref())
         }
     };
     let now = app.engine.clock.now();
@@ -171,15 +169,14 @@ fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<
 
 pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
     let spec = spec_of(&row).ok_or(StoreError::Stored("operations_rules.rule"))?;
-    let at = |micros: Option<i64>| micros.map(instant).transpose();
-    let next = at(row.run_at)?.filter(|at| *at > now && row.active && row.deleted_at.is_none());
+    let next = row.run_at.filter(|at| *at > now && row.active && row.deleted_at.is_none());
     Ok(Rule {
         rule: rule_shape(&spec),
         channels: texts(&row.channels),
         handling: Handling::read(row.handling.as_deref()).into(),
         message: RuleTexts::stored(row.texts.as_deref()),
-        deleted_at: at(row.deleted_at)?,
-        last_sent_at: at(row.last_sent_at)?,
+        deleted_at: row.deleted_at,
+        last_sent_at: row.last_sent_at,
         next_run_at: next.filter(|_| row.sync_status == SyncStatus::Synced),
         id: row.id,
         subject_type: row.subject_type,

@@ -2,12 +2,9 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_store::{
-    operations::{
-        rules,
-        subjects::{self, Between, SubjectRow},
-    },
-    work::instant,
+use punctual_store::operations::{
+    rules,
+    subjects::{self, Between, SubjectRow},
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
@@ -216,17 +213,12 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
                 to,
                 subject_type: Some(subject_type.as_str().to_owned()),
                 after: query.cursor.as_deref().map(place).transpose()?,
-                limit: i64::from(query.limit) + 1,
+                limit: i64::from(query.limit),
                 ..Between::default()
             };
-            let rows = subjects::between(&mut reader.conn(), &caller.by.reach(), &wanted).await?;
-            let placed = rows.into_iter().map(|row| {
-                let place = format!("{}:{}", row.last_at().unwrap_or_default(), row.id);
-                (place, row)
-            });
-            let page =
-                Page::cut_by_name(placed.collect(), query.limit, |(place, _): &(String, SubjectRow)| place);
-            page.map(|(_, row)| row)
+            let found = subjects::between_stretch(&mut reader.conn(), &caller.by.reach(), &wanted).await?;
+            let next = found.next.map(|(last_at, id)| format!("{last_at}:{id}"));
+            Page::stretch_by_name(found.rows, next.as_deref())
         }
         None => {
             let after = query.cursor.unwrap_or_default();
@@ -275,8 +267,8 @@ async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type
             return Err(unknown());
         }
         let after = merged(before, change, words)?;
-        check_window(app, at(after.start_at), words.start)?;
-        check_window(app, at(after.end_at), words.end)?;
+        check_window(app, after.start_at, words.start)?;
+        check_window(app, after.end_at, words.end)?;
         Ok(after)
     });
     match changed.await? {
@@ -289,22 +281,17 @@ async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type
     }
 }
 
-fn at(micros: Option<i64>) -> Option<Timestamp> {
-    micros.and_then(|micros| Timestamp::from_microsecond(micros).ok())
-}
-
 /// The present state with what is to be different about it.
 fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Result<SubjectRow, FieldError> {
     let mut after = before.clone();
     after.is_all_day = change.is_all_day.unwrap_or(before.is_all_day);
-    let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     if let Some(start) = change.start {
-        after.start_at = micros(settle(start, after.is_all_day, words.start)?);
+        after.start_at = settle(start, after.is_all_day, words.start)?;
     }
     if let Some(end) = change.end {
-        after.end_at = micros(settle(end, after.is_all_day, words.end)?);
+        after.end_at = settle(end, after.is_all_day, words.end)?;
     }
-    check_order(at(after.start_at), at(after.end_at), words)?;
+    check_order(after.start_at, after.end_at, words)?;
     if let Some(title) = change.title {
         after.title = title;
     }
@@ -377,8 +364,8 @@ fn shape(
     now: Timestamp,
 ) -> Result<Subject, Failure> {
     let rules: Vec<Rule> = own.into_iter().map(|rule| shape_rule(rule, now)).collect::<Result<_, _>>()?;
-    let (created_at, updated_at) = (instant(row.created_at)?, instant(row.updated_at)?);
-    let (start, end) = (row.start_at.map(instant).transpose()?, row.end_at.map(instant).transpose()?);
+    let (created_at, updated_at) = (row.created_at, row.updated_at);
+    let (start, end) = (row.start_at, row.end_at);
     let people = texts(&row.people);
     Ok(match subject_type {
         SubjectType::Event => Subject::Event(Event {

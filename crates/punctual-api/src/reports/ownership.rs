@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use punctual_model::OwnershipStatus;
-use punctual_store::{StoreError, rollouts::RolloutRow, work::instant};
+use punctual_store::{StoreError, rollouts::RolloutRow};
 use punctual_wire::{
     Problem,
     reports::{Ownership, OwnershipReport, OwnershipRequest},
@@ -144,7 +144,7 @@ pub fn shape(
         coordinates: row
             .and_then(|row| row.coordinates.as_deref())
             .and_then(|text| serde_json::from_str(text).ok()),
-        taken_at: row.map(|row| instant(row.taken_at)).transpose()?,
+        taken_at: row.map(|row| row.taken_at),
         stage: stage.map(Stage::number),
         old_scheduler_may_take: is_free && kind.is_some_and(|kind| old_may_take(stage, kind)),
     })

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_store::{
     StoreError,
     rollouts::{self, RolloutRow},
-    work::instant,
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
@@ -270,7 +269,7 @@ fn shape(row: RolloutRow) -> Result<Rollout, StoreError> {
         checklist: CHECKLIST.map(point).to_vec(),
         scope: if row.scope == "subject" { "subscription" } else { "business-unit" }.to_owned(),
         stage_name: Stage::of(Some(&row)).map_or("unknown", Stage::name).to_owned(),
-        updated_at: instant(row.updated_at)?,
+        updated_at: row.updated_at,
         runs: selected(&row),
         path: row.workflow,
         id: row.scope_id,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use punctual_model::WorkStatus;
 use punctual_store::{
     StoreError, rollouts,
-    work::{self, WorkRow, instant},
+    work::{self, WorkRow},
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -328,8 +328,8 @@ fn attempts(view: &RunView) -> Result<Vec<RunAttempt>, StoreError> {
             target: row.target.clone(),
             attempt: row.n,
             channel: row.channel.clone(),
-            started_at: instant(row.started_at)?,
-            finished_at: row.finished_at.map(instant).transpose()?,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
             outcome: row.outcome.map(|outcome| outcome.as_str().to_owned()),
             answer: row.answer.clone(),
         })

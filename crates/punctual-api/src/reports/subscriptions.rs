@@ -6,10 +6,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::CommandError;
 use punctual_model::{ReasonCode, Trigger, WorkStatus, local_time::Adjustment};
-use punctual_store::{
-    report_subscriptions::{self, SubscriptionRow},
-    work::instant,
-};
+use punctual_store::report_subscriptions::{self, SubscriptionRow};
 use punctual_wire::{
     Code, FieldError, Page, names,
     page::NamePageQuery,
@@ -327,7 +324,7 @@ async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscr
     let mut reader = app.engine.store.read_for_people().await?;
     let guids = rows.iter().map(|row| row.guid.clone()).collect();
     let live = report_subscriptions::live_runs(&mut reader.conn(), guids).await?;
-    let mut next: HashMap<String, i64> = HashMap::new();
+    let mut next: HashMap<String, Timestamp> = HashMap::new();
     for run in live {
         let waits = run.status == WorkStatus::Pending && !run.on_hold && run.retry_count == 0;
         if waits && run.trigger_type == Trigger::ScheduledRun.as_str() {
@@ -337,7 +334,7 @@ async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscr
     }
     rows.into_iter()
         .map(|row| {
-            let next_run_at: Option<Timestamp> = next.get(&row.guid).copied().map(instant).transpose()?;
+            let next_run_at = next.get(&row.guid).copied();
             let definition: Value =
                 serde_json::from_str(&row.definition).map_err(|error| Failure::internal(&error))?;
             let zone = definition.pointer("/cadence/timeZone").and_then(Value::as_str);
@@ -346,8 +343,8 @@ async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscr
                 definition,
                 next_run_at,
                 time_zone: zone,
-                created_at: instant(row.created_at)?,
-                updated_at: instant(row.updated_at)?,
+                created_at: row.created_at,
+                updated_at: row.updated_at,
                 guid: row.guid,
                 business_unit: row.business_unit,
                 owner: row.owner,

@@ -126,7 +126,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// The body of a request, which comes in time or not at all.
+/// The body of a request: an error where it does not arrive in time.
 struct Arriving {
     inner: Incoming,
     patience: Patience,

@@ -57,7 +57,9 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     for ack in acks.iter_mut().filter(|ack| ack.digest.is_some()) {
         match taken.next() {
             Some(Accepted::Created) => {}
-            Some(Accepted::Duplicate { .. }) => ack.outcome = Cow::Borrowed("duplicate"),
+            Some(Accepted::Duplicate { .. } | Accepted::Unreadable) => {
+                ack.outcome = Cow::Borrowed("duplicate")
+            }
             // What a site hands over is never refused for a quota.
             Some(Accepted::IdReused | Accepted::OverQuota(_)) | None => {
                 ack.outcome = Cow::Borrowed("conflict");
@@ -153,8 +155,8 @@ fn contact_of(report: SiteReport, answered: usize, now: Timestamp) -> (Contact, 
         id: event.id,
         category: event.category.into_owned(),
         kind: event.kind,
-        began_at: event.at.as_microsecond(),
-        last_at: event.last_at.as_microsecond(),
+        began_at: event.at,
+        last_at: event.last_at,
         count: event.count,
         detail: event.detail,
     });

@@ -4,7 +4,6 @@ use axum::extract::State;
 use punctual_store::{
     StoreError,
     survey_instances::{self, InstanceFilter, InstanceRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -103,13 +102,12 @@ async fn instance(
 }
 
 fn shape(row: InstanceRow, log: Vec<LogEntry>) -> Result<Instance, StoreError> {
-    let optional = |at: Option<i64>| at.map(instant).transpose();
     Ok(Instance {
-        triggered_at: instant(row.triggered_at)?,
-        next_send_at: optional(row.next_send_at)?,
-        last_sent_at: optional(row.last_sent_at)?,
-        opened_at: optional(row.opened_at)?,
-        finished_at: optional(row.finished_at)?,
+        triggered_at: row.triggered_at,
+        next_send_at: row.next_send_at,
+        last_sent_at: row.last_sent_at,
+        opened_at: row.opened_at,
+        finished_at: row.finished_at,
         metadata: serde_json::from_str(&row.metadata)
             .map_err(|_| StoreError::Stored("survey_instances.metadata"))?,
         id: row.id,

@@ -122,11 +122,11 @@ async fn take(app: &App, public_id: String, body: &Json<ResponseBody>) -> Answer
         Submitted::Invalid(faults) => Err(Problem::of_fields(fields(faults, "/answers")).into()),
         Submitted::AlreadyAnswered => {
             let problem = Problem::new(Code::StateNotAllowed, "The survey has been answered before.");
-            Err(problem.with("state", "completed").into())
+            Err(problem.with("state", InstanceStatus::Completed.as_str()).into())
         }
         Submitted::Taken(taken) => JsonResponse::ok(&ResponseTaken {
             public_id,
-            status: "completed".to_owned(),
+            status: InstanceStatus::Completed.as_str().to_owned(),
             completed_at: taken.completed_at,
             submission_id: taken.submission_id,
         }),

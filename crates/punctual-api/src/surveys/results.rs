@@ -46,7 +46,8 @@ fn filter(parameters: Vec<(String, String)>) -> Result<ResultsFilter, Failure> {
 /// What the answers come to
 ///
 /// Counts and shares of every answer, the NPS, the response rate and the median time to answer, by day and by trigger.
-/// Any field of the event limits them: `?candidate.dealerId=1`.
+/// Any field of the event limits them: `?candidate.dealerId=1`. Of a survey with more than 10,000 links, all are counted behind the
+/// requests: an answer has what was counted last, at `countedAt`, and the newest links alone (`newest`) until there is such a count.
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results", tag = "Surveys", security(("key" = ["read"])),
     params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = SurveyResults)))]
@@ -59,7 +60,9 @@ pub async fn get(
     let survey = with_rows(&app, &caller, &id).await?;
     let filter = filter(parameters.0)?;
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    JsonResponse::ok(&path::results(&app.engine, &caller.by.reach(), survey.id, &versions, &filter).await?)
+    let reach = caller.by.reach();
+    let results = path::results(&app.engine, &app.surveys, &reach, survey.id, &versions, &filter).await?;
+    JsonResponse::ok(&results)
 }
 
 /// Every answer as CSV

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use punctual_channels::{
     AmqpAdapter, Captured, Guard, NatsAdapter, Trust, WebhookAdapter, adapters, consumer_adapters,
     guard::Lookup,
@@ -207,7 +208,7 @@ async fn only_callers_without_a_limit_see_and_change_consumers(bed: TestBed) {
 async fn a_consumer_that_is_disconnected_for_long_needs_attention(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.put(ORDERS, orders()).await.expect(200);
-    let report = async |state: &str, node: &str, since: i64| {
+    let report = async |state: &str, node: &str, since: Timestamp| {
         let row = HealthRow {
             consumer: "nats:orders".into(),
             node: node.into(),
@@ -220,14 +221,14 @@ async fn a_consumer_that_is_disconnected_for_long_needs_attention(bed: TestBed) 
             accepted: 2,
             duplicates: 1,
             refused: 1,
-            reported_at: bed.now().as_microsecond(),
+            reported_at: bed.now(),
         };
         let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
         consumers::report(&mut tx.conn(), &[row]).await.unwrap();
         tx.commit().await.unwrap();
     };
     let waiting = async || client.get("/api/v1/attention").await.expect(200);
-    let since = bed.now().as_microsecond();
+    let since = bed.now();
     report("disconnected", "a", since).await;
     assert_eq!(waiting().await["items"], json!([]), "brokers are restarted");
     bed.wait(6 * 60);
@@ -239,7 +240,7 @@ async fn a_consumer_that_is_disconnected_for_long_needs_attention(bed: TestBed) 
         (&json!("consumer"), &json!("nats:orders"), &json!(1))
     );
     assert!(item["reason"].as_str().unwrap().ends_with("no answer"), "{item}");
-    report("connected", "b", bed.now().as_microsecond()).await;
+    report("connected", "b", bed.now()).await;
     assert_eq!(waiting().await["items"], json!([]), "one node is enough");
     let health = client.get(ORDERS).await.expect(200)["health"].clone();
     let counts =

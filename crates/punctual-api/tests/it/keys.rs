@@ -1,7 +1,7 @@
 //! Keys: one refusal for all that is wrong with them, and an end that is felt everywhere within seconds.
 
 use axum::http::Method;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::keys::{KeyRefused, ensure_admin_key, is_well_formed};
 use punctual_model::Clock;
 use punctual_store::api_keys;
@@ -95,10 +95,10 @@ async fn the_last_use_is_written_once_a_minute(bed: TestBed) {
     let used = async |seconds: i64| {
         client.wall.set(client.wall.now() + SignedDuration::from_secs(seconds));
         client.get("/api/v1/work").await.expect(200);
-        client.wall.now().as_microsecond()
+        client.wall.now()
     };
     let first = used(0).await;
-    let written = async |at: i64| {
+    let written = async |at: Timestamp| {
         while last_use().await != Some(at) {
             tokio::task::yield_now().await;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    reminders::{document, first_aid, put_source, setting, unit},
+    reminders::{document, first_aid, put_source, sent_at, setting, unit},
     report_ownership::at_stage,
     reports::{subscribe, weekly},
     surveys::{csi_gr, instance, published, visit},
@@ -21,6 +21,7 @@ on_both! {
     why_shows_the_whole_timeline;
     what_is_planned_is_counted_by_what_asked_for_it;
     what_sends_nothing_is_no_message_of_the_forecast;
+    quiet_hours_move_a_reminder_and_do_not_make_it_late;
 }
 
 async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
@@ -282,4 +283,28 @@ async fn what_sends_nothing_is_no_message_of_the_forecast(bed: TestBed) {
     assert!(kinds.contains_key("expiry") && kinds.contains_key("shadow"), "{kinds:?} {ahead}");
     assert!(!kinds.contains_key("message"), "{ahead}");
     bed.leaves_open("what lies ahead");
+}
+
+async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(
+        &client,
+        first_aid(|body| {
+            body["date"] = json!({ "field": "/expiresOn", "offsetsDays": [1], "sendTime": "22:30" });
+            body["delivery"]["quietHours"] = json!({ "from": "22:00", "to": "07:00" });
+        }),
+    )
+    .await;
+    put_source(&client, "document/42", document("2026-05-20")).await;
+    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-05-30").await.expect(200);
+    assert_eq!(ahead["days"][0]["localDate"], "2026-05-20", "{ahead}");
+    assert_eq!(ahead["days"][0]["items"][0]["reason"], "quiet-hours");
+    client.advance("6d").await;
+    // 07:00 in Auckland, on the next local day.
+    assert_eq!(sent_at(&bed), ["2026-05-19T19:00:00Z"]);
+    assert_eq!(
+        bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-05-20:1")).await.status.as_str(),
+        "completed"
+    );
 }

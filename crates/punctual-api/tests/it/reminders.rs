@@ -8,12 +8,8 @@ use crate::client::Client;
 
 on_both! {
     a_document_is_reminded_of_on_the_right_local_mornings;
-    what_is_entered_late_gets_only_what_is_left;
-    a_changed_date_replaces_what_was_planned;
-    a_source_that_no_longer_counts_is_not_reminded_of;
     an_event_replayed_or_out_of_order_changes_nothing;
     many_sources_at_once_are_planned_in_sets;
-    local_times_in_a_gap_or_an_overlap_follow_the_one_rule;
     an_anniversary_comes_every_year;
 }
 
@@ -92,87 +88,6 @@ async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: TestBed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn what_is_entered_late_gets_only_what_is_left(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    setting(&client, first_aid(|_| {})).await;
-    let work = put_source(&client, "document/42", document("2026-05-19")).await;
-    assert_eq!(work, json!({ "created": 1, "updated": 0, "deactivated": 2, "unchanged": 0 }));
-    let reasons: Vec<(String, String)> =
-        rows(&client, "").await.into_iter().map(|(_, status, reason)| (status, reason)).collect();
-    let over = ("deactivated".to_owned(), "due-in-past".to_owned());
-    assert_eq!(reasons, [("pending".to_owned(), String::new()), over.clone(), over]);
-    let again = put_source(&client, "document/42", document("2026-05-19")).await;
-    assert_eq!(again, json!({ "created": 0, "updated": 0, "deactivated": 0, "unchanged": 3 }));
-    client.advance("30d").await;
-    assert_eq!(sent_at(&bed), ["2026-05-17T21:00:00Z"]);
-    // Still the same local day: late, and sent at once. In Auckland it is 17:00 on 13 June.
-    let work = put_source(&client, "document/43", document("2026-06-20")).await;
-    assert_eq!(work["created"], 2, "{work}");
-    client.advance("1s").await;
-    assert_eq!(bed.sent().len(), 2);
-    // What was down for days comes back with nothing to send for them.
-    bed.wait(20 * 86_400);
-    bed.tick().await;
-    assert_eq!(bed.sent().len(), 2);
-    let late = rows(&client, "&sourceType=document&sourceId=43").await;
-    assert!(
-        late.iter().any(|(key, status, reason)| key.ends_with(":1")
-            && status == "deactivated"
-            && reason == "due-in-past"),
-        "{late:?}"
-    );
-}
-
-async fn a_changed_date_replaces_what_was_planned(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    setting(&client, first_aid(|_| {})).await;
-    put_source(&client, "document/42", document("2026-07-20")).await;
-    client.advance("40d").await;
-    assert_eq!(bed.sent().len(), 1);
-    let work = put_source(&client, "document/42", document("2026-08-20")).await;
-    assert_eq!(work, json!({ "created": 3, "updated": 0, "deactivated": 2, "unchanged": 0 }));
-    // Back again: what was sent stays sent, what was taken back is planned again.
-    let work = put_source(&client, "document/42", document("2026-07-20")).await;
-    assert_eq!(work, json!({ "created": 0, "updated": 2, "deactivated": 3, "unchanged": 1 }));
-    let work = put_source(&client, "document/42", document("soon")).await;
-    assert_eq!(work["deactivated"], 2);
-    assert!(rows(&client, "&status=pending").await.is_empty());
-    client.advance("120d").await;
-    assert_eq!(bed.sent().len(), 1);
-    let reasons: Vec<String> =
-        rows(&client, "&status=deactivated").await.into_iter().map(|(.., why)| why).collect();
-    assert_eq!(reasons.iter().filter(|why| *why == "date-unreadable").count(), 2, "{reasons:?}");
-}
-
-async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    setting(&client, first_aid(|_| {})).await;
-    for id in ["inactive", "gone", "other"] {
-        assert_eq!(
-            put_source(&client, &format!("document/{id}"), document("2026-07-20")).await["created"],
-            3
-        );
-    }
-    let mut inactive = document("2026-07-20");
-    inactive["active"] = json!(false);
-    assert_eq!(put_source(&client, "document/inactive", inactive).await["deactivated"], 3);
-    client.delete("/api/v1/sources/document/gone").await.expect(204);
-    let mut other = document("2026-07-20");
-    other["state"]["kind"] = json!("police-vetting");
-    assert_eq!(put_source(&client, "document/other", other).await["deactivated"], 3);
-    let reason =
-        async |id: &str| rows(&client, &format!("&sourceType=document&sourceId={id}")).await[0].2.clone();
-    assert_eq!(reason("inactive").await, "SourceNoLongerValid");
-    assert_eq!(reason("gone").await, "SourceNoLongerValid");
-    assert_eq!(reason("other").await, "filter-false");
-    assert_eq!(put_source(&client, "document/inactive", document("2026-07-20")).await["updated"], 3);
-    client.advance("120d").await;
-    assert_eq!(bed.sent().len(), 3);
-}
-
 async fn an_event_replayed_or_out_of_order_changes_nothing(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
@@ -226,30 +141,6 @@ async fn many_sources_at_once_are_planned_in_sets(bed: TestBed) {
         .sum();
     assert_eq!(unchanged, 1_200 * 6);
     bed.leaves_open("what is planned for July");
-}
-
-async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "de", "Europe/Berlin").await;
-    let plan = json!({ "field": "/on", "offsetsDays": [0], "sendTime": "02:30" });
-    let body = first_aid(|body| {
-        body["date"] = plan;
-        body["filter"] = json!(null);
-    });
-    let planned = client.post("/api/v1/reminder-settings/plan", body.clone()).await.expect(200);
-    assert_eq!(planned["create"], 0);
-    // 25 October 2026 has 02:30 twice, 28 March 2027 has none.
-    for (id, on) in [("overlap", "2026-10-25"), ("gap", "2027-03-28"), ("plain", "2026-11-01")] {
-        let state = json!({ "businessUnit": "de", "state": { "on": on } });
-        put_source(&client, &format!("document/{id}"), state).await;
-    }
-    let planned = client.post("/api/v1/reminder-settings/plan", body.clone()).await.expect(200);
-    let expected = json!({ "create": 3, "deactivate": 0, "move": 0, "gap": 1, "overlap": 1, "unchanged": 0 });
-    assert_eq!(planned, expected);
-    setting(&client, body).await;
-    client.advance("365d").await;
-    // The first 02:30 of two; 03:30 where there is none.
-    assert_eq!(sent_at(&bed), ["2026-10-25T00:30:00Z", "2026-11-01T01:30:00Z", "2027-03-28T01:30:00Z"]);
 }
 
 async fn an_anniversary_comes_every_year(bed: TestBed) {

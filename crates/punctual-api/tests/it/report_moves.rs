@@ -1,6 +1,6 @@
 //! What happens to planned and taken runs when a zone, a unit, a cadence or a stage changes.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::EnsureOutcome;
 use punctual_model::{Cause, InputHash, NewWork, Trigger};
 use punctual_testkit::{TestBed, on_both};
@@ -105,7 +105,7 @@ async fn s2_32_a_subscription_s_zone_and_unit_move_its_pending_run(bed: TestBed)
 /// The pending run as a program planned it that knew other rules for the zone: `shift` seconds from where it belongs.
 async fn planned_by_other_rules(bed: &TestBed, key: &str, shift: i64) {
     let row = bed.work(key).await;
-    let at = Timestamp::from_microsecond(row.due_at + shift * 1_000_000).unwrap();
+    let at = row.due_at + SignedDuration::from_secs(shift);
     let guid = row.setting_id.clone().unwrap();
     let other = NewWork {
         key: row.key().unwrap(),

@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use futures_util::future::BoxFuture;
-use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Column, Kind, Table},
+};
 use punctual_reports::{Asked, Builtin, FetchFault};
 use punctual_store::Store;
 use punctual_testkit::{TestBed, on_both};
@@ -41,7 +44,7 @@ impl Builtin for Numbers {
         self.0.fetch_add(1, Ordering::Relaxed);
         let columns = vec![Column::new("revenue", Kind::Decimal), Column::new("at", Kind::Instant)];
         let at = Cell::Instant("2026-05-17T06:30:00Z".parse().unwrap());
-        let rows = vec![vec![Cell::Decimal(Amount::parse("1234.50").unwrap()), at]];
+        let rows = vec![vec![Cell::Decimal(Decimal::of_cell("1234.50").unwrap()), at]];
         Box::pin(async move { Ok(Table { columns, rows, truncated: false }) })
     }
 }

@@ -12,12 +12,9 @@ use crate::client::Client;
 
 on_both! {
     a_weekly_report_is_planned_made_and_delivered;
-    moving_the_time_within_a_period_makes_no_second_run;
     only_the_next_run_is_planned_and_an_edit_plans_anew;
     a_run_now_is_one_run_under_its_id;
     pause_resume_and_delete_keep_what_was_made;
-    recipients_and_channel_are_those_of_the_moment;
-    a_report_goes_to_a_list_with_a_template;
 }
 
 pub const REPORT: &str = "/api/v1/report-subscriptions";
@@ -142,23 +139,6 @@ async fn a_weekly_report_is_planned_made_and_delivered(bed: TestBed) {
     assert_eq!(bed.sent().len(), 3, "it goes on");
 }
 
-async fn moving_the_time_within_a_period_makes_no_second_run(bed: TestBed) {
-    let client = client(&bed).await;
-    let guid = subscribe(&client, weekly(|_| {})).await;
-    bed.run_to("2026-05-18T07:00:00Z").await;
-    assert_eq!(bed.sent().len(), 1);
-    // Later on the same day, and then on another day of the same week.
-    for cron in ["0 12 * * MON", "0 8 * * WED"] {
-        let cadence = json!({ "cron": cron, "timeZone": "Europe/Berlin" });
-        client.patch(&format!("{REPORT}/{guid}"), json!({ "cadence": cadence })).await.expect(200);
-    }
-    bed.run_to("2026-05-24T00:00:00Z").await;
-    assert_eq!(bed.sent().len(), 1, "the week of the 11th was reported");
-    bed.run_to("2026-05-27T06:00:00Z").await;
-    assert_eq!(bed.sent().len(), 2);
-    assert_eq!(runs(&client, &guid).await.iter().filter(|run| run["status"] == "completed").count(), 2);
-}
-
 async fn only_the_next_run_is_planned_and_an_edit_plans_anew(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
@@ -258,38 +238,4 @@ async fn pause_resume_and_delete_keep_what_was_made(bed: TestBed) {
     let reported = bed.audit("report-subscription", &guid).await;
     assert_eq!(reported, ["create", "pause", "resume", "delete"]);
     subscribe(&client, weekly(|_| {})).await;
-}
-
-async fn recipients_and_channel_are_those_of_the_moment(bed: TestBed) {
-    let client = client(&bed).await;
-    let guid = subscribe(&client, weekly(|_| {})).await;
-    let planned = runs(&client, &guid).await[0]["id"].clone();
-    let change =
-        json!({ "recipients": { "addresses": ["new"] }, "channel": "memory:default", "subject": "Figures" });
-    client.patch(&format!("{REPORT}/{guid}"), change).await.expect(200);
-    assert_eq!(runs(&client, &guid).await[0]["id"], planned, "the row is the same");
-    bed.run_to("2026-05-18T06:00:00Z").await;
-    let sent = bed.sent();
-    assert_eq!(
-        (sent[0].address.as_str(), sent[0].subject.as_str(), sent[0].channel.as_str()),
-        ("new", "Figures", "memory:default")
-    );
-}
-
-async fn a_report_goes_to_a_list_with_a_template(bed: TestBed) {
-    let client = client(&bed).await;
-    bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
-    bed.template("figures", "en", json!({ "en": { "subject": "{{ subscription.name }} / {{ period.label }}", "body": "{{ report.rows }} rows" } })).await;
-    let body = weekly(|body| {
-        body["recipients"] = json!({ "list": "ops" });
-        body["channel"] = json!(null);
-        body["template"] = json!("figures");
-    });
-    subscribe(&client, body).await;
-    bed.run_to("2026-05-18T06:00:00Z").await;
-    assert_eq!(bed.sent_to(), ["a@b.example", "c@d.example"]);
-    assert_eq!(
-        (bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()),
-        ("Weekly deliveries / 2026-05-11 – 2026-05-17", "0 rows")
-    );
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use punctual_channels::{AllowList, Captured, Guard, Trust, adapters, consumer_adapters};
 use punctual_engine::references::{NO_SECRETS_DIR, SecretSource};
 use punctual_model::{Secret, SecretReference, Setting, SettingKind};
@@ -202,7 +203,7 @@ async fn stored_before(bed: &TestBed, references: &[(&str, &str)]) {
             at_most_once: false,
             policy: "{}".to_owned(),
             version: 1,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         store(bed, &row).await;
     }

@@ -15,8 +15,8 @@ use lettre::{Message, transport::smtp::authentication::Credentials, transport::s
 use super::session::{Failure, Protection, Session};
 use crate::guard::{Guard, ResolveFault};
 
-/// How many connections wait for the next mail.
-const MOST_IDLE: usize = 10;
+/// How many connections wait for the next mail: as many as a channel may use at once.
+const MOST_IDLE: usize = 200;
 /// Relays close a connection that says nothing for some minutes.
 const LONGEST_IDLE: SignedDuration = SignedDuration::from_secs(60);
 /// A connection that was used this recently is used without a test, which would be a round trip for each mail. If the
@@ -95,6 +95,10 @@ impl Relay {
         kept.used_at = at;
         if reusable && kept.mails < MOST_MAILS {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            // The one used last is taken first, so those that are not needed any more wait at the front.
+            let is_old = |kept: &Kept| at.duration_since(kept.used_at).abs() > LONGEST_IDLE;
+            let old = idle.iter().take_while(|kept| is_old(kept)).count();
+            idle.drain(..old);
             if idle.len() < MOST_IDLE {
                 idle.push(kept);
             }

@@ -32,7 +32,10 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
-use super::classify;
+use super::{
+    classify,
+    cork::{Cork, Corked},
+};
 use crate::{connect, text::tidy, trust::certificate_fault};
 
 /// How long one address of the relay may take to answer, so that the next one gets its turn.
@@ -96,6 +99,13 @@ pub(super) struct Session {
     pipelines: bool,
     /// The relay waits for content: whatever is written now is part of a mail.
     in_content: bool,
+    cork: Cork,
+}
+
+/// A connection that was greeted.
+pub(super) struct Greeted {
+    connection: AsyncSmtpConnection,
+    cork: Cork,
 }
 
 impl Session {
@@ -104,29 +114,31 @@ impl Session {
         address: SocketAddr,
         protection: &Protection,
         hello: &ClientId,
-    ) -> Result<AsyncSmtpConnection, Failure> {
+    ) -> Result<Greeted, Failure> {
         let unreachable = |fault: io::Error| match certificate_fault(&fault) {
             Some(error) => Failure::Never { reason: ReasonCode::CertificateInvalid, error },
             None => Failure::Lost(format!("the relay cannot be reached: {fault}")),
         };
         let stream = connect::tcp(address, CONNECT_TIMEOUT).await.map_err(unreachable)?;
+        let cork = Cork::default();
         let stream: Box<dyn AsyncTokioStream> = match protection {
-            Protection::None | Protection::StartTls(_) => Box::new(stream),
+            Protection::None | Protection::StartTls(_) => Box::new(Corked::new(stream, cork.clone())),
             Protection::Implicit(name, config) => {
                 let encrypting = connect::tls(stream, name.clone(), Arc::clone(config));
-                Box::new(Encrypted(encrypting.await.map_err(unreachable)?))
+                Box::new(Corked::new(Encrypted(encrypting.await.map_err(unreachable)?), cork.clone()))
             }
         };
-        Ok(AsyncSmtpConnection::connect_with_transport(stream, hello).await?)
+        Ok(Greeted { connection: AsyncSmtpConnection::connect_with_transport(stream, hello).await?, cork })
     }
 
     /// Encrypts and signs in, as the settings say.
     pub(super) async fn prepare(
-        mut connection: AsyncSmtpConnection,
+        greeted: Greeted,
         protection: &Protection,
         hello: &ClientId,
         credentials: Option<&Credentials>,
     ) -> Result<Self, Failure> {
+        let Greeted { mut connection, cork } = greeted;
         if let Protection::StartTls(tls) = protection {
             if !connection.can_starttls() {
                 let error = "the relay does not offer STARTTLS, and mail is sent over TLS only";
@@ -145,7 +157,7 @@ impl Session {
                 }
             })?;
         }
-        Ok(Self { connection, pipelines, in_content: false })
+        Ok(Self { connection, pipelines, in_content: false, cork })
     }
 
     pub(super) async fn is_alive(&mut self) -> bool {
@@ -167,12 +179,15 @@ impl Session {
         let envelope = self.envelope(mail, &content)?;
         self.open_mail(&envelope).await?;
 
-        // The connection asks for the next part when all that came before is written, and writes the dot when there
-        // is none: from that question on the relay may have the whole mail.
+        // The connection asks for the next part when all that came before is written or kept back, and writes the dot when
+        // there is none: from that question on the relay may have the whole mail.
+        self.cork.keep_back(content.len());
+        let cork = &self.cork;
         let mut parts = [content.as_slice()].into_iter();
         let parts = std::iter::from_fn(|| {
             let part = parts.next();
             if part.is_none() {
+                cork.release();
                 dot_sent.store(true, Ordering::Relaxed);
             }
             part

@@ -49,7 +49,10 @@ fn field(setting: &Setting, secrets: &[String]) -> Field {
 }
 
 fn capitalised(text: &str) -> String {
-    // The marks of code are for texts that are read as such.
+    // The marks of code are for texts that are read as such; a word of code keeps its letters.
+    if text.starts_with('`') {
+        return text.replace('`', "");
+    }
     let mut letters = text.chars().filter(|letter| *letter != '`');
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -39,6 +39,8 @@ pub struct Field {
     pub prose: bool,
     /// It holds the id of a person: with script, people are searched while one types.
     pub person: bool,
+    /// What people read in place of a fixed value.
+    pub shown_as: String,
 }
 
 /// What a field holds.
@@ -101,6 +103,7 @@ impl Field {
             wide,
             prose: false,
             person: false,
+            shown_as: String::new(),
             hint: String::new(),
             required: false,
             value: String::new(),
@@ -125,6 +128,12 @@ impl Field {
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
+    }
+
+    /// What people read in place of a fixed value.
+    #[must_use]
+    pub fn shown_as(self, words: &str) -> Self {
+        Self { shown_as: words.to_owned(), ..self }
     }
 
     #[must_use]

@@ -141,16 +141,22 @@ pub async fn index<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Ur
 async fn fresh<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     R::may_change(&visit)?;
     let fields = Fields::of_query(&uri);
+    // What is made with an adapter begins with the choice of one.
+    if R::ADD.ends_with("/add") && fields.text("adapter").is_empty() {
+        return see_other(R::ADD);
+    }
     let asked: Map<String, Value> =
         fields.pairs().map(|(name, value)| (name.to_owned(), value.into())).collect();
     let mut draft = asked.clone();
-    R::fresh(&app, &visit, &mut draft);
+    R::fresh(&app, &visit, &mut draft).await;
     draft.extend(asked);
     let draft = Value::Object(draft);
     // What an address says beside the fields is left out.
     let begun = R::to_form(&draft);
-    let shown = Shown::fields(R::form(&app, &visit, &begun, None).await?.showing(&begun));
-    edit_page::<R>(&app, &visit, shown, None, Opened { draft, ..Opened::default() }).await
+    let form = R::form(&app, &visit, &begun, None).await?.showing(&begun);
+    // What stands beside the form is about what the fields show, as if they were sent.
+    let draft = R::of_form(form.shown());
+    edit_page::<R>(&app, &visit, Shown::fields(form), None, Opened { draft, ..Opened::default() }).await
 }
 
 async fn edit<R: Resource>(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {

@@ -110,7 +110,9 @@ pub trait Resource: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Form, Refusal>> + Send;
 
     /// What a new one begins with, beside what the address says.
-    fn fresh(_app: &App, _visit: &Visit, _draft: &mut Map<String, Value>) {}
+    fn fresh(_app: &App, _visit: &Visit, _draft: &mut Map<String, Value>) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 
     fn save(
         app: &App,

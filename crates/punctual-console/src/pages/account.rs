@@ -68,7 +68,7 @@ pub async fn open_rows(
 ) -> Result<Vec<OpenRow>, StoreError> {
     let now = app.wall.now();
     let own = secret.map(secret_hash);
-    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now);
+    let at = |at: Timestamp| visit.zone.when(at, now);
     let open = app.engine.open_sessions(now, owner).await?;
     Ok(open
         .into_iter()
@@ -139,7 +139,7 @@ async fn change_password(State(app): State<Shared>, headers: HeaderMap, form: Si
     };
     let fault = |field: &str, detail: String| BTreeMap::from([(field.to_owned(), detail)]);
     if fields.text("password") != fields.text("again") {
-        let faults = fault("again", "The two passwords are not the same.".to_owned());
+        let faults = fault("again", "The two passwords differ.".to_owned());
         return shown(&app, &visit, &headers, faults, None).await;
     }
     let now = app.wall.now();

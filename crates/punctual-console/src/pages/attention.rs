@@ -1,6 +1,6 @@
 //! Everything that needs attention, over all workflows; parked messages by their cause.
 
-mod causes;
+pub mod causes;
 mod list_form;
 
 use askama::Template;
@@ -35,6 +35,7 @@ struct AttentionPage {
     causes: Vec<causes::Group>,
     may_act: bool,
     groups: Vec<Group>,
+    parked: String,
 }
 
 struct Group {
@@ -57,8 +58,11 @@ pub(super) struct Item {
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let found = app.engine.attention(&visit.viewer.by.reach(), SHOWN).await?;
+    let causes = causes::groups(&app, &visit).await?;
     let groups: Vec<Group> = Kind::ALL
         .into_iter()
+        // Parked messages stand by their causes, each of which opens its rows.
+        .filter(|kind| *kind != Kind::Parked || causes.is_empty())
         .filter_map(|kind| {
             let count = found.counts.iter().find(|(found, _)| *found == kind)?.1;
             let own = found.items.iter().filter(|item| item.kind == kind);
@@ -78,8 +82,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         frame: visit.frame(&app, "Attention", "/attention").await?,
         sentence,
         done: outbox::done(&Fields::of_query(&uri)),
-        causes: causes::groups(&app, &visit).await?,
+        causes,
         may_act: visit.viewer.may_act(),
+        parked: up_to(found.counts.iter().find(|(kind, _)| *kind == Kind::Parked).map_or(0, |found| found.1)),
         groups,
     })
 }
@@ -120,12 +125,12 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Site => (
             "Silent sites",
-            "Their agents do not call. Notifications wait at the site until they do.",
+            "Their agents are not in contact. Messages wait at the site until they are.",
             Some("/sites"),
         ),
         Kind::Circuit => (
             "Channels that fail",
-            "Calls fail, so nothing is sent for now. One message probes at the time shown; when it succeeds, the others follow.",
+            "Calls fail, so sending has stopped. One message is tried at the time shown; if it succeeds, the others follow.",
             Some("/channels"),
         ),
         Kind::Receipt => (
@@ -135,7 +140,7 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::RunHeld => (
             "Reports on hold",
-            "These runs made nothing: the other scheduler owns them, or somebody held them. Check who owns a run before you retry it.",
+            "These runs were not made: the other scheduler owns them, or a person held them. Check who owns a run before you retry it.",
             Some("/work?list=held"),
         ),
         Kind::RunFailed => (
@@ -150,12 +155,12 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Node => (
             "Nodes",
-            "They have stopped without a word, are cut off from the database, or run an older version.",
+            "They stopped without signing off, cannot reach the database, or run an older version.",
             Some("/nodes"),
         ),
         Kind::Clock => (
             "Wrong clocks",
-            "These machines show the wrong time. Their nodes go by the right one; set the clocks right.",
+            "These machines show the wrong time. Their nodes use the correct time; correct the clocks of the machines.",
             Some("/nodes"),
         ),
         Kind::Failed => (
@@ -165,12 +170,12 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Owed => (
             "Follow-ups that fail",
-            "Their messages have settled, but what should happen next could not be done. It is retried automatically.",
+            "Their messages have ended, but the next step failed. It is retried automatically.",
             None,
         ),
         Kind::Reconcile => (
             "Reconciliations",
-            "These fail or are overdue. They are retried automatically; what events have missed is not made good until then.",
+            "These fail or are overdue. They are retried automatically; changes that events missed are not repaired until then.",
             None,
         ),
         Kind::Purge => (
@@ -180,12 +185,12 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Audit => (
             "Audit",
-            "The audit cannot be sealed, or is not as it was written. punctual audit verify names the first entry at fault.",
+            "The audit cannot be sealed, or was changed after it was written. punctual audit verify names the first entry at fault.",
             Some("/audit"),
         ),
         Kind::Consumer => (
             "Consumers",
-            "They take no events from their brokers. They connect again automatically; until then events wait there.",
+            "They receive no events from their brokers. They reconnect automatically; until then events wait at the broker.",
             Some("/consumers"),
         ),
         Kind::Restore => (
@@ -198,8 +203,10 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "These business units have been given all rows of their day. Requests for more are refused until their next day begins.",
             Some("/settings/units"),
         ),
-        Kind::Locked => {
-            ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
-        }
+        Kind::Locked => (
+            "Locked rows",
+            "Their claims ran out and no node took them over. The logs of the nodes say why.",
+            None,
+        ),
     }
 }

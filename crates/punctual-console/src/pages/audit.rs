@@ -1,6 +1,6 @@
 //! The audit: who did what, newest first, with filters, a time range and a file of what was found.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use askama::Template;
 use axum::{
@@ -21,7 +21,7 @@ use punctual_store::{
     audit::{self, AuditFilter, AuditSubject, ListedEntry},
     notifications,
     operations::subjects,
-    reminders, report_subscriptions,
+    reminders, report_subscriptions, users,
 };
 use punctual_wire::audit::{SubjectName, place, read_place};
 
@@ -116,11 +116,10 @@ fn read(visit: &Visit, fields: &Fields) -> (Asked, AuditFilter) {
         fault,
         is_any: FILTERS.iter().any(|name| !fields.text(name).is_empty()),
     };
-    let micros = |at: Option<Option<Timestamp>>| at.flatten().map(|at| at.as_microsecond());
     let subject = subject.flatten().map(|subject| AuditSubject { kind: subject.kind, id: subject.id });
     let filter = AuditFilter {
-        from: micros(from),
-        to: micros(to),
+        from: from.flatten(),
+        to: to.flatten(),
         actor: given("actor"),
         action: action.and_then(Result::ok).map(|action| action.as_str().to_owned()),
         subject,
@@ -186,10 +185,15 @@ async fn names(app: &App, visit: &Visit, rows: &[ListedEntry]) -> Result<Names, 
             .await?;
     let messages = notifications::by_ids(conn, &reach, of("notification")).await?;
     let events = subjects::by_ids(conn, &reach, [of("event"), of("task")].concat()).await?;
+    let mut people = Vec::new();
+    for id in of("user").into_iter().collect::<BTreeSet<_>>() {
+        people.extend(users::get(conn, &id).await?);
+    }
     let named = |id: String, name: &str| (id, line(name));
     let all = reminders.into_iter().map(|row| named(row.id, &row.name));
     let all = all.chain(reports.into_iter().map(|row| named(row.guid, &row.name)));
     let all = all.chain(messages.into_iter().map(|row| named(row.id.to_string(), &row.subject)));
+    let all = all.chain(people.into_iter().map(|row| named(row.id, &row.name)));
     let all = all.chain(events.into_iter().map(|row| named(row.id, &row.title)));
     Ok(all.filter(|(_, name)| !name.is_empty()).collect())
 }
@@ -199,6 +203,13 @@ fn shaped(row: ListedEntry, names: &Names, visit: &Visit, now: Timestamp) -> Row
     let link = match row.subject_kind.as_str() {
         "work" => Some(format!("/work/{}", links::encoded(&row.subject_id))),
         "notification" => Some(format!("/notifications/{}", links::encoded(&row.subject_id))),
+        "source" => row.subject_id.split_once('/').map(|(kind, id)| super::sources::link(kind, id)),
+        "user"
+            if visit.viewer.may_define()
+                && opaque(&row.subject_id).is_some_and(|id| names.contains_key(id)) =>
+        {
+            Some(format!("/settings/users/{}", links::encoded(&row.subject_id)))
+        }
         _ => None,
     };
     let data: Option<serde_json::Value> =
@@ -207,7 +218,7 @@ fn shaped(row: ListedEntry, names: &Names, visit: &Visit, now: Timestamp) -> Row
         "reason": row.reason, "data": data, "digest": row.digest });
     Row {
         seq: row.id,
-        when: visit.zone.when(Timestamp::from_microsecond(row.at).unwrap_or_default(), now),
+        when: visit.zone.when(row.at, now),
         who: row.actor,
         sentence: sentence.to_owned(),
         action: row.action,
@@ -266,7 +277,7 @@ fn cells(row: ListedEntry) -> Vec<Cell> {
     let text = |text: Option<String>| text.map_or(Cell::Null, Cell::Text);
     vec![
         Cell::Integer(row.id),
-        Cell::Instant(Timestamp::from_microsecond(row.at).unwrap_or_default()),
+        Cell::Instant(row.at),
         Cell::Text(row.actor),
         Cell::Text(row.action),
         Cell::Text(named(&row.subject_kind, &row.subject_id)),

@@ -143,7 +143,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>, removed: bool) ->
     let mut rows: Vec<Row> = defined
         .iter()
         .map(|channel| {
-            let changed = Timestamp::from_microsecond(channel.updated_at).ok();
+            let changed = Some(channel.updated_at);
             row(&channel.key, &channel.adapter, channel.at_most_once, changed)
         })
         .collect();
@@ -202,7 +202,7 @@ fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
         50..95 => Pill { word: "troubled", class: "warn" },
         _ => Pill { word: "failing", class: "bad" },
     };
-    let failed_at = row.failed_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let failed_at = row.failed_at;
     let error = row.last_error.clone().unwrap_or_else(|| "no answer".to_owned());
     Health {
         pill,

@@ -1,11 +1,11 @@
-//! The first steps of a fresh installation, on its overview: a channel, a test message, a list, a first workflow. Each is a link to its
+//! The first steps of a fresh installation, on its overview: a channel, a test message, a list, a source, a first workflow. Each is a link to its
 //! form and ticks itself from what exists; when messages leave by themselves they are not shown again.
 
 use std::sync::atomic::Ordering;
 
 use punctual_model::AuditAction;
 use punctual_store::{
-    audit, channels, lists, notifications, reminders::settings, report_subscriptions, surveys, work,
+    audit, channels, lists, notifications, reminders::settings, report_subscriptions, sources, surveys, work,
 };
 
 use crate::{App, answer::Refusal, frame::Visit, links};
@@ -40,6 +40,7 @@ pub async fn steps(app: &App, visit: &Visit) -> Result<Vec<Step>, Refusal> {
         is_tested |= reported.iter().any(|entry| entry.action == AuditAction::Test.as_str());
     }
     let has_list = !lists::page(&mut conn, &reach, "", 1).await?.is_empty();
+    let has_source = !sources::types(&mut conn, &reach).await?.is_empty();
     let has_workflow = !settings::page(&mut conn, &reach, "", 1).await?.is_empty()
         || !surveys::page(&mut conn, None, &reach, 1).await?.is_empty()
         || !report_subscriptions::page(&mut conn, &reach, "", 1).await?.is_empty()
@@ -58,34 +59,41 @@ pub async fn steps(app: &App, visit: &Visit) -> Result<Vec<Step>, Refusal> {
     let mut steps = vec![
         step(
             "Channel",
-            "How messages leave: mail over SMTP, SMS, chat, webhooks.",
+            "The way messages are sent: mail over SMTP, SMS, chat, webhooks.",
             "/channels/add",
             "Add a channel",
             !defined.is_empty(),
         ),
         step(
             "Test message",
-            "One message over the channel, to yourself, beside the outbox.",
+            "One message over the channel, to yourself, outside the outbox.",
             &test,
             "Send a test message",
             is_tested && !defined.is_empty(),
         ),
         step(
             "List",
-            "Who gets messages: a name for some addresses.",
+            "A name for a set of addresses that get messages.",
             "/settings/lists/new",
             "Create a list",
             has_list,
         ),
         step(
+            "Source",
+            "A document, an invoice or a class: reminders take their dates and addresses from it.",
+            "/sources/new",
+            "Add a source",
+            has_source,
+        ),
+        step(
             "First workflow",
-            "What sends by itself: a reminder, a survey, a report or an event.",
+            "Sends messages automatically: a reminder, a survey, a report or an event.",
             "/reminders/new",
             "Create a reminder",
             has_workflow,
         ),
     ];
-    // Somebody whose messages name their addresses themselves needs no list.
+    // Whoever names addresses in messages needs no list, and only reminders need a source.
     if !defined.is_empty() && is_tested && has_workflow {
         app.is_set_up.store(true, Ordering::Relaxed);
         return Ok(Vec::new());

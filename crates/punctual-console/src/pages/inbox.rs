@@ -78,7 +78,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 }
 
 fn shaped(row: InboxRow, visit: &Visit, now: Timestamp) -> Row {
-    let at = Timestamp::from_microsecond(row.created_at).unwrap_or_default();
+    let at = row.created_at;
     Row {
         link: format!("/notifications/{}", row.notification_id),
         is_read: row.read_at.is_some(),

@@ -61,8 +61,7 @@ fn node(app: &Shared, visit: &Visit, row: NodeRow) -> Node {
         NodeState::TooOld => Pill { word: "too old", class: "bad" },
         NodeState::WrongClock => Pill { word: "wrong clock", class: "bad" },
     };
-    let when =
-        |at: i64| visit.zone.when(Timestamp::from_microsecond(at).unwrap_or_default(), Visit::now(app));
+    let when = |at: Timestamp| visit.zone.when(at, Visit::now(app));
     Node {
         pill,
         role: match row.role.as_str() {

@@ -23,6 +23,7 @@ use punctual_wire::Problem;
 use serde_json::Value;
 
 use super::{
+    attention::causes,
     outbox::done,
     timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
@@ -60,6 +61,8 @@ struct NotificationPage {
     content: Content,
     is_parked: bool,
     can_act: bool,
+    /// Where what is at fault is repaired, with what that is called.
+    repair: Option<(String, String)>,
     /// What the provider took and did not deliver, until somebody has seen it.
     not_delivered: Vec<String>,
     can_acknowledge: bool,
@@ -78,10 +81,12 @@ struct Content {
 impl From<SentContent> for Content {
     fn from(content: SentContent) -> Self {
         let basis = match (content.basis, content.version) {
-            (Basis::Template, Some(version)) => {
-                Some(format!("Made again from version {version} of the template, which was in force then."))
+            (Basis::Template, Some(version)) => Some(format!(
+                "Rendered again from version {version} of the template, which was in force then."
+            )),
+            (Basis::Now, Some(version)) => {
+                Some(format!("Rendered from version {version} of the template, which is in force now."))
             }
-            (Basis::Now, Some(version)) => Some(format!("As version {version} of the template has it now.")),
             _ => None,
         };
         let text = content.text.unwrap_or_else(|| Rendered {
@@ -139,6 +144,13 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         None => None,
     };
     drop(reader);
+    let repair = match row.status {
+        NotificationStatus::Parked => {
+            let (reason, about) = (row.reason_code.as_deref().unwrap_or_default(), about(&row));
+            causes::repair_of(&app, &visit, reason, &about).await?
+        }
+        _ => None,
+    };
     let moments = app.engine.timeline(&visit.viewer.by.reach(), &row.id.to_string()).await?;
     let content = Content::from(app.engine.content_of(&row).await?);
     let shown = [&content.subject, &row.subject].into_iter().find(|text| !text.is_empty());
@@ -158,6 +170,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         context: row.context.as_ref().map(|context| pretty_text(context.as_str())),
         content,
         is_parked: row.status == NotificationStatus::Parked,
+        repair,
         can_act: row.status == NotificationStatus::Parked
             && visit.viewer.may_act()
             && visit.viewer.by.may_touch(row.business_unit.as_deref()),
@@ -166,8 +179,13 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     })
 }
 
-fn instant(at: i64) -> Timestamp {
-    Timestamp::from_microsecond(at).unwrap_or_default()
+/// What the reason of a parked message is about, as causes have it.
+fn about(row: &NotificationRow) -> String {
+    match row.reason_code.as_deref().unwrap_or_default() {
+        "list-unknown" => row.list_name.clone().unwrap_or_default(),
+        reason if reason.starts_with("template-") => row.template.clone().unwrap_or_default(),
+        _ => row.channel.to_string(),
+    }
 }
 
 fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
@@ -241,7 +259,7 @@ fn receipt_of(
         receipts.iter().find(|row| row.target.as_ref() == Some(&one.target) && row.attempt == Some(one.n))?;
     let state = ReceiptState::of_rank(row.rank)?;
     let at = row.failed_at.or(row.confirmed_at).or(row.received_at);
-    Some((words::receipt(state), at.map(|at| visit.zone.when(instant(at), now))))
+    Some((words::receipt(state), at.map(|at| visit.zone.when(at, now))))
 }
 
 /// One line a target, with the latest attempt; and those that were left out.
@@ -268,7 +286,7 @@ fn targets(
         attempts: counted(count, "attempt", "attempts"),
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
-        when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
+        when: visit.zone.when(one.finished_at.unwrap_or(one.started_at), now),
         receipt: receipt_of(receipts, one, visit, now),
     });
     let left_out = skipped
@@ -282,7 +300,7 @@ fn targets(
                 attempts: "left out".to_owned(),
                 answer: why.map_or_else(String::new, |why| why.in_words().to_owned()),
                 message_id: None,
-                when: visit.zone.when(instant(one.at), now),
+                when: visit.zone.when(one.at, now),
                 receipt: None,
             }
         });

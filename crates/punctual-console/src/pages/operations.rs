@@ -285,10 +285,9 @@ fn weeks(items: &[Item], view: View, on: Date, today: Date) -> Vec<Vec<Day>> {
 }
 
 fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item {
-    let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
-    let day = |micros: i64| match row.is_all_day {
-        true => TimeZone::UTC.to_datetime(at(micros)).date(),
-        false => zone.day(at(micros)),
+    let day = |at: Timestamp| match row.is_all_day {
+        true => TimeZone::UTC.to_datetime(at).date(),
+        false => zone.day(at),
     };
     let first = row.start_at.or(row.end_at);
     let last = row.end_at.or(row.start_at);
@@ -300,14 +299,14 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
         None => Vec::new(),
     };
     let clock = match first {
-        Some(at_first) if !row.is_all_day => zone.clock(at(at_first)),
+        Some(at_first) if !row.is_all_day => zone.clock(at_first),
         _ => String::new(),
     };
     let next = own
         .iter()
         .filter(|rule| rule.active && rule.sync_status == SyncStatus::Synced)
         .filter_map(|rule| rule.run_at);
-    let next = next.filter(|at| *at > now.as_microsecond()).min();
+    let next = next.filter(|at| *at > now).min();
     let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();
     Item {
         link: format!("/operations/{}s/{}", row.subject_type, row.id),
@@ -317,8 +316,8 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
         clock,
         pill: state(own, next.is_some(), sent.is_some()),
         rules: words::counted(i64::try_from(own.len()).unwrap_or(i64::MAX), "message", "messages"),
-        next: next.map(|micros| zone.when(at(micros), now)),
-        sent: sent.map(|micros| zone.when(at(micros), now)),
+        next: next.map(|at| zone.when(at, now)),
+        sent: sent.map(|at| zone.when(at, now)),
         days,
     }
 }

@@ -20,6 +20,7 @@ use axum::{
 use jiff::Timestamp;
 use punctual_engine::{
     delivery_policy::blocked_channels::BlockedChannels,
+    intake::UNROUTED,
     kpis::{INTERVAL, OutboxKpis},
 };
 use punctual_model::{NotificationId, NotificationStatus, ReasonCode};
@@ -234,7 +235,8 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
         Tile { name, value, count, class, link, note, spark: None }
     };
     let since = kpis.at.checked_sub(INTERVAL).unwrap_or(kpis.at).to_string();
-    let delivered = links::query([("status", "delivered"), ("endedFrom", since.as_str())]);
+    let delivered =
+        links::query([("status", NotificationStatus::Delivered.as_str()), ("endedFrom", since.as_str())]);
     let stuck_after = rough(i64::try_from(app.engine.config.stuck_after.as_micros()).unwrap_or(i64::MAX));
     let held = match total.waiting {
         0 => "to be sent".to_owned(),
@@ -315,7 +317,7 @@ pub(super) fn shaped(
         list: row.list_name,
         recipient: String::new(),
         alone: None,
-        channel: row.channel.to_string(),
+        channel: channel_name(&row.channel.to_string()),
     }
 }
 
@@ -345,4 +347,9 @@ impl Row {
     fn list_link(&self) -> String {
         of("list", self.list.as_deref().unwrap_or_default())
     }
+}
+
+/// The channel as people read it: none where the list that would say it does not exist.
+pub fn channel_name(key: &str) -> String {
+    if key == UNROUTED { "no channel".to_owned() } else { key.to_owned() }
 }

@@ -72,7 +72,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let cap = app.engine.policy.settings().daily_cap;
     let sentence = match (found.len(), asked.is_empty()) {
         (0, true) => String::new(),
-        (0, false) => format!("Nothing is known of {asked}: messages go there as to anybody."),
+        (0, false) => format!("There are no preferences for {asked}: the delivery policy alone applies."),
         (count, _) => {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             format!("{} on this page.", words::counted(count, "person", "people"))
@@ -104,6 +104,6 @@ fn shown(row: &PreferenceRow, visit: &Visit, now: Timestamp) -> Row {
             .map(|span| format!("{}–{}, {zone}", written(span.from), written(span.to)))
             .unwrap_or_default(),
         failover: wants.failover.join(" → "),
-        changed: visit.zone.when(Timestamp::from_microsecond(row.updated_at).unwrap_or_default(), now),
+        changed: visit.zone.when(row.updated_at, now),
     }
 }

@@ -13,7 +13,7 @@ use punctual_store::{
     search::Search,
     suppressions,
 };
-use punctual_wire::suppressions::read_key;
+use punctual_wire::{keys::Scope, suppressions::read_key};
 
 use super::{
     operations::{Item, ahead_of},
@@ -60,6 +60,8 @@ struct RecipientPage {
     more: Option<String>,
     ahead: Vec<Item>,
     sees_all: bool,
+    /// What can be done about it: link and words.
+    acts: Vec<(String, String)>,
 }
 
 /// Why the address gets nothing over channels of a type.
@@ -94,6 +96,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         more: None,
         ahead: Vec::new(),
         sees_all: visit.viewer.sees_all(),
+        acts: Vec::new(),
         address,
     };
     if !shown.address.is_empty() {
@@ -131,6 +134,7 @@ async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<
         .into_iter()
         .map(|person| (format!("/operations/people/{}", links::encoded(&person.id)), person.title))
         .collect();
+    shown.acts = acts(app, visit, ("address", &address), &[]).await?;
     let all = || format!("/outbox{}", links::query([("q", address.as_str())]));
     shown.more = (found.next != Next::End).then(all);
     shown.rows = found.rows.into_iter().map(|row| outbox::shaped(row, visit, now, &blocked)).collect();
@@ -138,11 +142,68 @@ async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<
     Ok(())
 }
 
+/// The newest messages to any of these addresses.
+pub async fn newest(
+    app: &App,
+    visit: &Visit,
+    addresses: &[String],
+    most: usize,
+) -> Result<Vec<Row>, Refusal> {
+    let (now, reach) = (Visit::now(app), visit.viewer.by.reach());
+    let blocked = app.engine.blocked_channels().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
+    let mut found = Vec::new();
+    for address in addresses.iter().take(most) {
+        let browse = Browse { q: Some(address.clone()), limit: most, window: WINDOW, ..Browse::default() };
+        found.extend(notifications::browse(&mut reader.conn(), &reach, &browse).await?.rows);
+    }
+    drop(reader);
+    let mut rows: Vec<Row> = found.into_iter().map(|row| outbox::shaped(row, visit, now, &blocked)).collect();
+    rows.sort_by(|one, other| other.when.iso.cmp(&one.when.iso));
+    rows.dedup_by(|one, other| one.id == other.id);
+    rows.truncate(most);
+    Ok(rows)
+}
+
+/// What can be done about an address, or about a person with addresses: the preferences, and the data.
+pub async fn acts(
+    app: &App,
+    visit: &Visit,
+    who: (&str, &str),
+    addresses: &[String],
+) -> Result<Vec<(String, String)>, Refusal> {
+    let mut acts = Vec::new();
+    let (by, who) = who;
+    if visit.viewer.sees_all() && visit.viewer.may_author() {
+        let mut known = app.engine.preference_of(who).await?;
+        for address in addresses {
+            if known.is_none() {
+                known = app.engine.preference_of(address).await?;
+            }
+        }
+        acts.push(match known {
+            Some(row) => {
+                let key = links::query([("key", row.person.as_str())]);
+                (format!("/preferences/edit{key}"), "Edit preferences".to_owned())
+            }
+            None => {
+                let person = links::query([("person", who)]);
+                (format!("/preferences/new{person}"), "Add preferences".to_owned())
+            }
+        });
+    }
+    if visit.viewer.has(Scope::Admin) {
+        let who = links::query([("by", by), ("address", who)]);
+        acts.push((format!("/settings/personal-data{who}"), "Export or erase data".to_owned()));
+    }
+    Ok(acts)
+}
+
 fn sentence(shown: &RecipientPage) -> String {
     let count = i64::try_from(shown.rows.len()).unwrap_or(i64::MAX);
     let mut reported = match (count, &shown.more) {
-        (0, Some(_)) => "None of the newest 20,000 messages went there".to_owned(),
-        (0, None) => "No message went there".to_owned(),
+        (0, Some(_)) => "None of the newest 20,000 messages".to_owned(),
+        (0, None) => "No message".to_owned(),
         (_, Some(_)) => format!("{} and perhaps older ones", counted(count, "message", "messages")),
         (_, None) => counted(count, "message", "messages"),
     };
@@ -150,14 +211,14 @@ fn sentence(shown: &RecipientPage) -> String {
         reported.push_str(&format!("; gets no {} because {}", block.kind, block.why));
     }
     if shown.wants.is_some() {
-        reported.push_str("; has said what it wants");
+        reported.push_str("; has preferences");
     }
     reported.push('.');
     reported
 }
 
 fn block(row: suppressions::SuppressionRow, visit: &Visit, now: Timestamp) -> Block {
-    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now);
+    let at = |at: Timestamp| visit.zone.when(at, now);
     let why =
         SuppressionReason::parse(&row.reason).map_or("of an unknown reason", SuppressionReason::in_words);
     Block {

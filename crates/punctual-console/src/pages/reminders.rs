@@ -2,6 +2,7 @@
 
 mod editor;
 mod fields;
+mod plan;
 mod sent;
 mod shape;
 mod triggers;
@@ -9,11 +10,8 @@ mod triggers;
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
-use punctual_store::reminders::{
-    reconciliations,
-    settings::{self, SettingRow},
-};
-use punctual_workflows::reminders::reconcile::Report;
+use punctual_store::reminders::settings::{self, SettingRow};
+use punctual_workflows::reminders::looks;
 use serde_json::Value;
 
 use crate::{
@@ -38,7 +36,7 @@ struct RemindersPage {
     frame: Frame,
     sentence: String,
     rows: Vec<Row>,
-    more: bool,
+    next: Option<String>,
     may_author: bool,
     looks: Vec<Look>,
     done: Option<&'static str>,
@@ -65,37 +63,45 @@ struct Look {
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let now = Visit::now(&app);
+    let fields = Fields::of_query(&uri);
+    let (reach, after) = (visit.viewer.by.reach(), fields.text("after"));
     let mut reader = app.engine.store.read_for_people().await?;
-    let stored = settings::page(&mut reader.conn(), &visit.viewer.by.reach(), "", ROWS as i64 + 1).await?;
-    let looked = reconciliations::all(&mut reader.conn()).await?;
+    let mut stored = settings::page(&mut reader.conn(), &reach, after, ROWS as i64 + 1).await?;
+    let looked = looks::all(&mut reader.conn(), &app.reminders).await?;
     drop(reader);
     let more = stored.len() > ROWS;
-    let mut rows: Vec<Row> = stored.into_iter().take(ROWS).map(|row| shaped(row, &visit, now)).collect();
+    stored.truncate(ROWS);
+    let next = stored.last().filter(|_| more).map(|row| links::query([("after", row.id.as_str())]));
+    let next = next.map(|query| format!("/reminders{query}"));
+    let is_all = next.is_none() && after.is_empty();
+    let active = i64::try_from(stored.iter().filter(|row| row.active).count()).unwrap_or(0);
+    let mut rows: Vec<Row> = stored.into_iter().map(|row| shaped(row, &visit, now)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    let active = i64::try_from(rows.iter().filter(|row| row.pill.word == "active").count()).unwrap_or(0);
     let all = i64::try_from(rows.len()).unwrap_or(0);
     let sentence = match all {
         0 => String::new(),
-        _ => format!("{}, {} active.", counted(all, "setting", "settings"), words::grouped(active)),
+        _ if is_all => {
+            format!("{}, {} active.", counted(all, "reminder", "reminders"), words::grouped(active))
+        }
+        _ => format!(
+            "{} on this page, {} active.",
+            counted(all, "reminder", "reminders"),
+            words::grouped(active)
+        ),
     };
-    let externals = app.reminders.externals.iter().map(|external| external.provider());
-    let providers = app.reminders.triggers.keys().map(str::to_owned).chain(externals);
-    let looks = providers.map(|provider| {
-        let row = looked.iter().find(|row| row.provider == provider);
-        let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
-        let note = report.map_or_else(String::new, |report| {
+    let looks = looked.into_iter().map(|looks::Look { provider, last_run_at, report, .. }| {
+        let note = last_run_at.map_or_else(String::new, |_| {
             format!(
                 "{} sources checked, {} created, {} moved, {} deactivated",
                 report.sources, report.created, report.moved, report.deactivated
             )
         });
-        let at = row.and_then(|row| Timestamp::from_microsecond(row.last_run_at).ok());
-        Look { provider, when: at.map(|at| visit.zone.when(at, now)), note }
+        let provider = triggers::of(&provider).map_or(provider, |one| one.choice.to_owned());
+        Look { provider, when: last_run_at.map(|at| visit.zone.when(at, now)), note }
     });
-    let fields = Fields::of_query(&uri);
     let done = match (fields.text("saved"), fields.text("removed")) {
-        ("yes", _) => Some("The setting is saved, and its plan is being updated."),
-        (_, "yes") => Some("The setting is removed. Its planned reminders are deactivated."),
+        ("yes", _) => Some("The reminder is saved, and its plan is being updated."),
+        (_, "yes") => Some("The reminder is removed. Its planned messages are withdrawn."),
         _ => None,
     };
     page(&RemindersPage {
@@ -103,7 +109,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         sentence,
         looks: looks.collect(),
         rows,
-        more,
+        next,
         may_author: visit.viewer.may_author(),
         done,
     })
@@ -111,7 +117,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 
 fn shaped(row: SettingRow, visit: &Visit, now: Timestamp) -> Row {
     let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
-    let changed = Timestamp::from_microsecond(row.updated_at).unwrap_or_default();
+    let changed = row.updated_at;
     Row {
         summary: triggers::in_words(&row.kind, &definition),
         kind: triggers::of(&row.kind).map_or("its own", |one| one.name),

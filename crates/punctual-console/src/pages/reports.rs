@@ -68,6 +68,7 @@ struct Row {
     guid: String,
     name: String,
     recipients: String,
+    is_active: bool,
     pill: Pill,
     stage: Option<Pill>,
     zone: String,
@@ -122,7 +123,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let orphans = orphans.into_iter();
     let done = match fields.text("done") {
-        "deleted" => Some("The subscription is gone; its runs stay on record."),
+        "deleted" => Some("The subscription is removed; its runs stay on record."),
         _ => None,
     };
     page(&ReportsPage {
@@ -142,7 +143,7 @@ fn sentence(rows: &[Row], more: bool) -> String {
         return String::new();
     }
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    let active = rows.iter().filter(|row| row.pill.word == "active").count();
+    let active = rows.iter().filter(|row| row.is_active).count();
     let all = words::counted(count(rows.len()), "subscription", "subscriptions");
     let mut text = if more { format!("The first {all}") } else { all };
     text.push_str(&format!(", {} active", words::grouped(count(active))));
@@ -174,6 +175,7 @@ fn shaped(row: &SubscriptionRow, stage: Option<Stage>, now: Timestamp) -> Row {
         guid: row.guid.clone(),
         name: row.name.clone(),
         recipients,
+        is_active: read.is_ok() && !row.deleted && !row.paused,
         pill: state(row, read.is_ok()),
         stage: stage.map(stage_pill),
         zone,

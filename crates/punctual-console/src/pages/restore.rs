@@ -77,13 +77,13 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let (title, sentence, button) = match chosen(fields.text("choice"))? {
         AfterRestore::Release => (
             "Send everything that waits?",
-            "Whoever got a message after the backup was taken gets it a second time.",
+            "People who got a message after the backup get it a second time.",
             "Send all of it",
         ),
         AfterRestore::Discard => (
-            "Give up everything that waits?",
-            "Whoever had not got a message before the restore never gets it.",
-            "Give all of it up",
+            "Discard everything that waits?",
+            "People who had not got a message before the restore never get it.",
+            "Discard all of it",
         ),
     };
     page(&Confirm {

@@ -75,10 +75,11 @@ struct SettingsPage {
     groups: Vec<(&'static str, Vec<Entry>)>,
 }
 
-struct Entry {
-    path: &'static str,
-    name: &'static str,
-    about: &'static str,
+/// One page of the settings.
+pub struct Entry {
+    pub path: &'static str,
+    pub name: &'static str,
+    pub about: &'static str,
 }
 
 const fn entry(path: &'static str, name: &'static str, about: &'static str) -> Entry {
@@ -86,24 +87,30 @@ const fn entry(path: &'static str, name: &'static str, about: &'static str) -> E
 }
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+    let groups = entries(&visit);
+    page(&SettingsPage { frame: visit.frame(&app, "Settings", "/settings").await?, groups })
+}
+
+/// The pages of the settings that the viewer has, by group.
+pub fn entries(visit: &Visit) -> Vec<(&'static str, Vec<Entry>)> {
     let sees_all = visit.viewer.sees_all();
     let mut groups = vec![(
         "Messages",
         vec![
-            entry("/channels", "Channels", "How messages leave: mail, SMS, chat, webhooks, brokers"),
-            entry("/settings/lists", "Lists", "Who gets them: named sets of addresses"),
-            entry("/settings/templates", "Templates", "What they say, in each language"),
+            entry("/channels", "Channels", "Ways to send messages: mail, SMS, chat, webhooks, brokers"),
+            entry("/settings/lists", "Lists", "Recipients: named sets of addresses"),
+            entry("/settings/templates", "Templates", "Texts of messages, in each language"),
         ],
     )];
     if sees_all {
         groups[0].1.extend([
             entry("/settings/policy", "Delivery policy", "Daily caps, digests and topics for everybody"),
-            entry("/suppressions", "Suppressions", "Who gets no messages, and why"),
+            entry("/suppressions", "Suppressions", "Addresses that get no messages, and why"),
             entry("/settings/subscribers", "Subscribers", "Programs that get events"),
-            entry("/consumers", "Consumers", "Brokers that events are taken from"),
+            entry("/consumers", "Consumers", "Brokers that events are received from"),
         ]);
     }
-    let mut access = vec![entry("/settings/units", "Business units", "Who owns data, and their time zones")];
+    let mut access = vec![entry("/settings/units", "Business units", "Owners of data, and their time zones")];
     if sees_all {
         access.extend([
             entry("/settings/users", "Users", "People with a role"),
@@ -114,7 +121,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     groups.push(("Access", access));
     let mut records = vec![entry("/audit", "Audit", "Who did what")];
     if visit.viewer.has(Scope::Admin) {
-        let about = "What is stored about a person, handed out or erased";
+        let about = "Data about a person: export or erase";
         records.push(entry("/settings/personal-data", "Personal data", about));
     }
     if sees_all {
@@ -125,7 +132,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         ));
     }
     groups.push(("Records", records));
-    page(&SettingsPage { frame: visit.frame(&app, "Settings", "/settings").await?, groups })
+    groups
 }
 
 /// The business units that the viewer may choose from.

@@ -19,9 +19,10 @@ use punctual_store::business_units;
 
 use crate::{
     App, Shared,
-    answer::{self, Page, see_other},
+    answer::{self, Page, Refused, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    meanwhile::{Change, Labelled, Opened, labelled},
     words,
 };
 
@@ -60,6 +61,10 @@ struct SignOnPage {
     scopes: String,
     mappings: Vec<Row>,
     faults: BTreeMap<String, String>,
+    base: String,
+    changes: Option<Vec<Change>>,
+    one: &'static str,
+    here: &'static str,
     roles: [&'static str; 4],
     offered: Vec<(String, String)>,
 }
@@ -121,6 +126,25 @@ fn usual() -> SignOnSettings {
     }
 }
 
+/// What is stored, as the form shows it; secrets are named, not shown.
+fn fields_of(stored: Option<&SignOnSettings>) -> Labelled {
+    let Some(stored) = stored else { return Labelled::new() };
+    let mut fields = labelled([
+        ("Name", &stored.name),
+        ("Issuer", &stored.issuer),
+        ("Client id", &stored.client_id),
+        ("Client secret", stored.client_secret.as_deref().unwrap_or_default()),
+        ("Scopes", &stored.scopes.join(" ")),
+        ("Claim with the groups", &stored.groups_claim),
+    ]);
+    for (n, mapping) in stored.mappings.iter().enumerate() {
+        let units =
+            mapping.business_units.as_ref().map_or_else(|| "all units".to_owned(), |units| units.join(" "));
+        fields.push((format!("Group {}", n + 1), format!("{}, {}, {units}", mapping.group, mapping.role)));
+    }
+    fields
+}
+
 /// What is stored, in a form that changes nothing.
 fn unchanged(settings: SignOnSettings) -> NewSignOn {
     NewSignOn { settings, client_secret: GivenSecret::LeftOut }
@@ -132,6 +156,7 @@ struct Shown {
     faults: BTreeMap<String, String>,
     done: Option<&'static str>,
     tried: Option<(bool, String)>,
+    opened: Opened,
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
@@ -141,8 +166,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         "removed" => Some("Removed. Accounts that came from the provider stay."),
         _ => None,
     };
-    let entered = app.engine.sign_on_settings().await?.unwrap_or_else(usual);
-    form(&app, &visit, unchanged(entered), Shown { done, ..Shown::default() }).await
+    let stored = app.engine.sign_on_settings().await?;
+    let opened = Opened::on(&fields_of(stored.as_ref()));
+    let shown = Shown { done, opened, ..Shown::default() };
+    form(&app, &visit, unchanged(stored.unwrap_or_else(usual)), shown).await
 }
 
 async fn form(app: &App, visit: &Visit, entered: NewSignOn, shown: Shown) -> Page {
@@ -153,14 +180,14 @@ async fn form(app: &App, visit: &Visit, entered: NewSignOn, shown: Shown) -> Pag
     let offered = business_units::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     drop(reader);
     let of_file = app.sign_on.of_file().map(|sign_on| of_file(sign_on));
-    let Shown { faults, done, tried } = shown;
-    let is_refused = !faults.is_empty();
+    let Shown { faults, done, tried, opened } = shown;
+    let refusal = Refused::of(!faults.is_empty(), &opened);
     answer::form(
         &SignOnPage {
             frame: visit.frame(app, "Single sign-on", HERE).await?,
             sentence: match (&of_file, is_kept) {
                 (Some(_), _) => {
-                    "Set up in the configuration file, which wins over what is set up here.".to_owned()
+                    "Set up in the configuration file, which takes precedence over this page.".to_owned()
                 }
                 (None, true) => format!("People sign in with {}.", entered.name),
                 (None, false) => "Not set up: people sign in with passwords and keys.".to_owned(),
@@ -180,10 +207,14 @@ async fn form(app: &App, visit: &Visit, entered: NewSignOn, shown: Shown) -> Pag
             mappings: rows(&entered, &faults),
             entered,
             faults,
+            base: opened.base,
+            changes: opened.changes,
+            one: "sign-on",
+            here: HERE,
             roles: Role::ALL.map(Role::as_str),
             offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
         },
-        is_refused,
+        refusal,
     )
 }
 
@@ -240,11 +271,16 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
     let Signed { visit, fields } = form_sent;
     visit.must_admin()?;
     let entered = read(&fields);
+    let stored = fields_of(app.engine.sign_on_settings().await?.as_ref());
+    if let Some(opened) = Opened::overtaken(&fields, &stored) {
+        return form(&app, &visit, entered, Shown { opened, ..Shown::default() }).await;
+    }
     match app.engine.save_sign_on(&visit.viewer.by, &app.sign_on, &entered).await {
         Ok(()) => see_other(&format!("{HERE}?done=saved")),
         Err(error) => {
             let faults = by_field(error)?;
-            form(&app, &visit, entered, Shown { faults, ..Shown::default() }).await
+            form(&app, &visit, entered, Shown { faults, opened: Opened::sent(&fields), ..Shown::default() })
+                .await
         }
     }
 }
@@ -259,7 +295,13 @@ async fn test(State(app): State<Shared>, form_sent: Signed) -> Page {
         Ok(sign_on) => sign_on,
         Err(error) => {
             let faults = by_field(error)?;
-            return form(&app, &visit, entered, Shown { faults, ..Shown::default() }).await;
+            return form(
+                &app,
+                &visit,
+                entered,
+                Shown { faults, opened: Opened::sent(&fields), ..Shown::default() },
+            )
+            .await;
         }
     };
     let asked = SignOnRequest {
@@ -274,9 +316,17 @@ async fn test(State(app): State<Shared>, form_sent: Signed) -> Page {
             (true, format!("The provider answers. People would be sent to {page}."))
         }
         Err(SignOnFault::Unreachable(why)) => (false, format!("The provider does not answer: {why}.")),
-        Err(SignOnFault::Refused(why)) => (false, format!("The provider's document does not fit: {why}.")),
+        Err(SignOnFault::Refused(why)) => {
+            (false, format!("The provider's discovery document is not valid: {why}."))
+        }
     };
-    form(&app, &visit, entered, Shown { tried: Some(tried), ..Shown::default() }).await
+    form(
+        &app,
+        &visit,
+        entered,
+        Shown { tried: Some(tried), opened: Opened::sent(&fields), ..Shown::default() },
+    )
+    .await
 }
 
 async fn remove(State(app): State<Shared>, form_sent: Signed) -> Page {

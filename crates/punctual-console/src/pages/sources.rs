@@ -1,4 +1,9 @@
-//! Sources: what the reminders are about, by type, and one source with what is planned for it.
+//! Sources: what the reminders are about, by type, and one source with what is planned for it. Forms to enter one or many are beside.
+
+mod edit;
+mod import;
+
+use std::sync::Arc;
 
 use askama::Template;
 use axum::{
@@ -8,18 +13,20 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
-use punctual_engine::titles::Titled;
+use punctual_engine::{EventSinks, titles::Titled};
 use punctual_model::WorkStatus;
 use punctual_store::{
     sources::{self, SourceRow},
     work::{self, WorkRow},
 };
 use punctual_wire::Problem;
+use punctual_workflows::reminders::ReminderSink;
 use serde_json::Value;
 
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Page, Refusal, page},
+    editor,
     form::Fields,
     frame::{Frame, Visit},
     links,
@@ -32,7 +39,18 @@ const ROWS: i64 = 50;
 const WORK_SHOWN: i64 = 100;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/sources", get(show)).route("/sources/{kind}/{id}", get(show_one))
+    Router::new()
+        .route("/sources", get(show))
+        .route("/sources/{kind}/{id}", get(show_one))
+        .merge(editor::routes::<edit::Sources>())
+        .merge(import::pages())
+}
+
+/// What follows from a changed source.
+fn sinks(app: &App) -> EventSinks {
+    let mut sinks = EventSinks::default();
+    sinks.add(Arc::new(ReminderSink::new(app.reminders.clone())));
+    sinks
 }
 
 #[derive(Template)]
@@ -44,6 +62,11 @@ struct SourcesPage {
     kind: String,
     rows: Vec<Row>,
     next: Option<String>,
+    sentence: String,
+    /// Where one more is entered, for those who may.
+    add: Option<String>,
+    import: String,
+    done: Option<&'static str>,
 }
 
 struct Row {
@@ -68,8 +91,13 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let next = found
         .next
         .map(|next| format!("/sources{}", links::query([("type", kind.as_str()), ("after", next.as_str())])));
+    let query = links::query([("type", kind.as_str())]);
     page(&SourcesPage {
         frame: visit.frame(&app, "Sources", "/sources").await?,
+        sentence: sentence(&types),
+        add: visit.viewer.may_author().then(|| format!("/sources/new{query}")),
+        import: format!("/sources/import{query}"),
+        done: (fields.text("done") == "removed").then_some("The source is removed."),
         rows: found.rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
         types: types.into_iter().map(|kind| (kind.clone(), of_type(&kind))).collect(),
         kind,
@@ -77,11 +105,19 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     })
 }
 
+fn sentence(types: &[String]) -> String {
+    match i64::try_from(types.len()).unwrap_or(i64::MAX) {
+        0 => "What reminders are about: documents, invoices, classes.".to_owned(),
+        n => format!("{} of sources, with the state that was reported last.", counted(n, "kind", "kinds")),
+    }
+}
+
 fn of_type(kind: &str) -> String {
     format!("/sources{}", links::query([("type", kind)]))
 }
 
-fn link(kind: &str, id: &str) -> String {
+/// The page of a source.
+pub(super) fn link(kind: &str, id: &str) -> String {
     format!("/sources/{}/{}", links::encoded(kind), links::encoded(id))
 }
 
@@ -94,15 +130,37 @@ fn pill(row: &SourceRow) -> Pill {
 }
 
 fn shaped(row: SourceRow, visit: &Visit, now: Timestamp) -> Row {
-    let changed = Timestamp::from_microsecond(row.updated_at).unwrap_or_default();
+    let changed = row.updated_at;
     Row {
         link: link(&row.source_type, &row.source_id),
         pill: pill(&row),
-        state: row.state.chars().take(120).collect(),
+        state: in_words(&row.state),
         changed: visit.zone.when(changed, now),
         id: row.source_id,
         unit: row.business_unit,
     }
+}
+
+/// The single values of a state in one line.
+fn in_words(state: &str) -> String {
+    let fields = single_values(&serde_json::from_str(state).unwrap_or_default());
+    let fields = fields.into_iter().map(|(name, value)| format!("{name}: {value}"));
+    fields.collect::<Vec<_>>().join(" · ").chars().take(160).collect()
+}
+
+/// The fields of a state that have one value, in words.
+fn single_values(state: &Value) -> Vec<(String, String)> {
+    let fields = state.as_object().into_iter().flatten();
+    let said = fields.filter_map(|(name, value)| {
+        let said = match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        Some((name.clone(), said))
+    });
+    said.collect()
 }
 
 #[derive(Template)]
@@ -114,12 +172,17 @@ struct SourcePage {
     pill: Pill,
     unit: Option<String>,
     version: i64,
+    /// Its fields with one value, and all of it as it was reported.
+    fields: Vec<(String, String)>,
     state: String,
     sentence: String,
+    edit: Option<String>,
+    done: Option<&'static str>,
     work: Vec<Planned>,
     today: String,
     path: String,
     back: String,
+    kind_in_link: String,
 }
 
 struct Planned {
@@ -132,7 +195,12 @@ struct Planned {
     due: When,
 }
 
-async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(String, String)>) -> Page {
+async fn show_one(
+    State(app): State<Shared>,
+    visit: Visit,
+    Path((kind, id)): Path<(String, String)>,
+    uri: Uri,
+) -> Page {
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
     let row = sources::get(&mut reader.conn(), &visit.viewer.by.reach(), &kind, &id).await?;
@@ -145,6 +213,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     drop(reader);
     let waiting = planned.iter().filter(|row| row.is(&[WorkStatus::Pending])).count();
     let state: Value = serde_json::from_str(&row.state).unwrap_or_default();
+    let may_edit = visit.viewer.may_author() && !row.deleted && !kind.contains('/');
     page(&SourcePage {
         frame: visit.frame(&app, &format!("{kind} {id}"), "/sources").await?,
         sentence: match waiting {
@@ -154,6 +223,10 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
             }
         },
         pill: pill(&row),
+        edit: may_edit
+            .then(|| format!("/sources/edit{}", links::query([("key", edit::key_of(&kind, &id).as_str())]))),
+        done: (Fields::of_query(&uri).text("done") == "saved").then_some("The source is saved."),
+        fields: single_values(&state),
         state: serde_json::to_string_pretty(&state).unwrap_or_default(),
         work: planned
             .into_iter()
@@ -163,6 +236,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
         today: now.strftime("%Y-%m-%d").to_string(),
         path: link(&kind, &id),
         back: of_type(&kind),
+        kind_in_link: links::encoded(&kind),
         unit: row.business_unit,
         version: row.version,
         kind,
@@ -171,7 +245,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
 }
 
 fn shaped_work(row: WorkRow, title: String, visit: &Visit, now: Timestamp) -> Planned {
-    let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+    let due = row.due_at;
     Planned {
         id: row.id,
         pill: words::work(row.status, row.on_hold),

@@ -97,7 +97,7 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
         format!("/suppressions{}", links::query(pairs.into_iter().chain([("after", place.as_str())])))
     });
     let sentence = match count {
-        0 => "Nobody is left out.".to_owned(),
+        0 => "No address is suppressed.".to_owned(),
         COUNTED.. => format!("{}+ addresses get no messages.", grouped(COUNTED)),
         n => format!("{} no messages.", counted(n, "address gets", "addresses get")),
     };
@@ -150,7 +150,7 @@ fn pill(reason: &str) -> Pill {
 }
 
 fn shaped(row: SuppressionRow, visit: &Visit, now: Timestamp) -> Row {
-    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now);
+    let at = |at: Timestamp| visit.zone.when(at, now);
     let link = row.source.strip_prefix("notification:").map(|id| format!("/notifications/{id}"));
     let source = match row.source.split_once(':') {
         Some(("key", name)) => name.to_owned(),
@@ -194,7 +194,7 @@ async fn add(State(app): State<Shared>, act: Act) -> Page {
         source: visit.viewer.by.name().to_owned(),
         detail: Some(fields.text("detail").chars().take(500).collect())
             .filter(|text: &String| !text.is_empty()),
-        since: Visit::now(&app).as_microsecond(),
+        since: Visit::now(&app),
         expires_at: None,
     };
     app.engine.suppress(&visit.viewer.by, &row).await?;
@@ -212,13 +212,10 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let reason = SuppressionReason::parse(&row.reason);
     let why = reason.map_or("of an unknown reason", SuppressionReason::in_words);
     page(&Confirm {
-        frame: visit.frame(&app, &format!("Take {address} off the list?"), "/channels").await?,
-        sentence: format!(
-            "It is there because {why}. It will get every {kind} message that is meant for it again."
-        ),
-        left_alone: (reason == Some(SuppressionReason::Unsubscribed)).then(|| {
-            "Its owner asked for this. Take it off only if they asked for messages again.".to_owned()
-        }),
+        frame: visit.frame(&app, &format!("Remove {address} from the list?"), "/channels").await?,
+        sentence: format!("It is there because {why}. After removal it gets {kind} messages again."),
+        left_alone: (reason == Some(SuppressionReason::Unsubscribed))
+            .then(|| "Its owner asked for this. Remove it only if they asked for messages again.".to_owned()),
         items: vec![Item {
             link: format!("/suppressions{}", links::query([("q", address.as_str())])),
             title: address.clone(),
@@ -227,7 +224,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         }],
         action: "/suppressions/remove",
         hidden: vec![("channelType", kind), ("address", address)],
-        button: Some("Take it off the list".to_owned()),
+        button: Some("Remove it from the list".to_owned()),
         is_destructive: true,
         back: "/suppressions".to_owned(),
     })

@@ -13,13 +13,10 @@ mod trial;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
-use jiff::Timestamp;
 use punctual_model::survey::InstanceStatus;
-use punctual_store::{
-    survey_instances,
-    surveys::{self, SurveyRow},
-};
+use punctual_store::surveys::{self, SurveyRow};
 use punctual_wire::{Problem, keys::Scope};
+use punctual_workflows::surveys::results::{Counts, counts};
 
 use crate::{
     App, Shared,
@@ -73,34 +70,32 @@ struct Survey {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let mut reader = app.engine.store.read_for_people().await?;
     let found = surveys::page(&mut reader.conn(), None, &visit.viewer.by.reach(), SHOWN).await?;
+    drop(reader);
     let mut rows = Vec::with_capacity(found.len());
     let (mut asked_in_all, mut answered_in_all) = (0, 0);
     for row in found {
-        let counts = if visit.viewer.by.may_touch(row.business_unit.as_deref()) {
-            survey_instances::counts(&mut reader.conn(), &visit.viewer.by.reach(), row.id).await?
+        let may_see = visit.viewer.by.may_touch(row.business_unit.as_deref());
+        let reach = visit.viewer.by.reach();
+        let Counts { asked, answered, reached, is_all } = if may_see {
+            counts(&app.engine, &app.surveys, &reach, row.id).await?
         } else {
-            Vec::new()
+            Counts::default()
         };
-        let asked: i64 = counts.iter().map(|one| one.count).sum();
-        let completed = counts.iter().filter(|one| one.status == InstanceStatus::Completed);
-        let answered: i64 = completed.map(|one| one.count).sum();
-        let reached: i64 = counts.iter().map(|one| one.reached).sum();
         asked_in_all += asked;
         answered_in_all += answered;
         rows.push(Survey {
             rate: (reached > 0).then(|| percent(answered, reached)),
-            asked: figure(row.id, asked, ""),
-            answered: figure(row.id, answered, "completed"),
+            asked: figure(row.id, asked, "", is_all),
+            answered: figure(row.id, answered, InstanceStatus::Completed.as_str(), is_all),
             pill: state(&row),
             version: row.published_version.map_or_else(|| "–".to_owned(), |number| number.to_string()),
-            changed: visit
-                .zone
-                .when(Timestamp::from_microsecond(row.updated_at).unwrap_or_default(), Visit::now(&app)),
+            changed: visit.zone.when(row.updated_at, Visit::now(&app)),
             id: row.id,
             name: row.name,
             integration: row.integration_id,
         });
     }
+    let mut reader = app.engine.store.read_for_people().await?;
     // Subscribers get events of all business units.
     app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;
     let subscribers = match visit.viewer.sees_all() {
@@ -143,9 +138,10 @@ impl Figure {
 }
 
 /// How many people were asked, or are in this state, with their links.
-fn figure(survey: i64, count: i64, status: &str) -> Figure {
+/// A figure with its rows; where it is not all of them, or of a while ago, without.
+fn figure(survey: i64, count: i64, status: &str, is_all: bool) -> Figure {
     let link = format!("/surveys/{survey}/instances{}", links::query([("status", status)]));
-    Figure { count, link: (count > 0).then_some(link) }
+    Figure { count, link: (is_all && count > 0).then_some(link) }
 }
 
 fn state(row: &SurveyRow) -> Pill {

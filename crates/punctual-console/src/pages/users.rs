@@ -5,7 +5,6 @@ mod edit;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
-use jiff::Timestamp;
 use punctual_store::users::{self, UserRow};
 
 use crate::{
@@ -82,10 +81,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             link: format!("{HERE}/{}", links::encoded(&row.id)),
             pill: pill(&row),
             units: units(&row).map_or_else(|| "all".to_owned(), |units| units.join(", ")),
-            seen: row
-                .last_sign_in_at
-                .and_then(|at| Timestamp::from_microsecond(at).ok())
-                .map(|at| visit.zone.when(at, now)),
+            seen: row.last_sign_in_at.map(|at| visit.zone.when(at, now)),
             id: row.id,
             name: row.name,
             email: row.email,
@@ -98,7 +94,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         next: next.map(|after| format!("{HERE}{}", links::query([("after", after.as_str())]))),
         rows,
         done: match fields.text("done") {
-            "saved" => Some("Saved. It holds for their open sessions too."),
+            "saved" => Some("Saved. It applies to open sessions too."),
             "removed" => Some("Removed. Their sessions have ended."),
             _ => None,
         },

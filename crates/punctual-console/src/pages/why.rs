@@ -60,7 +60,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let sentence = match (sent, steps.is_empty()) {
         (0, true) => "No setting is for sources of this type.".to_owned(),
         (0, false) => "Nothing was sent for that day; this is why.".to_owned(),
-        (1, _) => "One reminder was queued; this is how it came about.".to_owned(),
+        (1, _) => "One reminder was queued, for these reasons.".to_owned(),
         (n, _) => format!("{n} reminders were queued; this is how they came about."),
     };
     let steps = steps.into_iter().map(|step| Step {
@@ -87,14 +87,14 @@ fn in_words(outcome: &str) -> &'static str {
     match outcome {
         "planned" => "Planned",
         "completed" => "Queued for delivery",
-        "pending" => "Waits for its moment",
+        "pending" => "Waits for its due time",
         "deactivated" | "deactivate" => "Taken back",
         "failed" | "fail" => "Failed",
         "cancelled" | "cancel" => "Cancelled",
         "onHold" | "hold" => "Put on hold",
         "release" => "Released",
         "retry" => "Retried",
-        "conflict" => "Held: two inputs under one key",
+        "conflict" => "On hold: two inputs with one key",
         "notWanted" => "Not wanted",
         "otherDay" => "Planned for other days",
         "notPlanned" => "Not planned",

@@ -18,7 +18,7 @@ use crate::{
     form::Fields,
     frame::{Frame, Visit},
     links,
-    times::When,
+    times::{When, Zone},
     views::SavedViews,
     words::{self, Pill, counted, grouped},
 };
@@ -112,8 +112,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let titles = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
     drop(reader);
     let next = rows.last().filter(|_| more).map(|last| {
-        let cursor =
-            if list == "coming" { format!("{}.{}", last.ready_at, last.id) } else { last.id.to_string() };
+        let cursor = if list == "coming" {
+            format!("{}.{}", last.ready_at.as_microsecond(), last.id)
+        } else {
+            last.id.to_string()
+        };
         format!("/work{}", links::query([("list", list), ("kind", &kind), ("cursor", &cursor)]))
     });
     page(&WorkPage {
@@ -140,7 +143,7 @@ fn at_least(count: i64) -> String {
 }
 
 fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row {
-    let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+    let due = row.due_at;
     let mut reason = words::reason(row.reason_code.as_deref());
     if row.retry_count > 0 && row.status == WorkStatus::Pending {
         let failed = counted(row.retry_count, "attempt failed", "attempts failed");
@@ -149,10 +152,11 @@ fn shaped(row: ListedWork, title: String, visit: &Visit, now: Timestamp) -> Row 
     Row {
         pill: words::work(row.status, row.on_hold),
         due: visit.zone.when(due, now),
-        local: row.local_date.map(|date| match &row.time_zone {
-            Some(zone) => format!("{date} {}", zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")),
-            None => date,
-        }),
+        // What is due by the clock of another zone says so.
+        local: row
+            .time_zone
+            .filter(|zone| row.local_date.is_some() && *zone != visit.zone.whole)
+            .map(|zone| Zone::named(Some(&zone)).weekday(due)),
         source: row.source_type.zip(row.source_id).map(|(kind, id)| words::source(&kind, &id)),
         id: row.id,
         title,

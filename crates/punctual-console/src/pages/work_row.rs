@@ -137,10 +137,6 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusa
     row.ok_or_else(refused)
 }
 
-fn instant(at: i64) -> Timestamp {
-    Timestamp::from_microsecond(at).unwrap_or_default()
-}
-
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
     let row = visible(&app, &visit.viewer, &id).await?;
     let now = Visit::now(&app);
@@ -159,7 +155,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         None => None,
     };
     let may_act = visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref());
-    let due = instant(row.due_at);
+    let due = row.due_at;
     let query = Fields::of_query(&uri);
     page(&WorkRowPage {
         frame: visit.frame(&app, &title, "/work").await?,
@@ -197,15 +193,15 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 }
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
-    let when = |at: i64| visit.zone.when(instant(at), now).text;
+    let when = |at: Timestamp| visit.zone.when(at, now).text;
     match row.status {
         _ if row.on_hold => format!("Put on hold {}. Needs attention.", when(row.updated_at)),
-        WorkStatus::Pending if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
+        WorkStatus::Pending if row.ready_at > now => format!("Due {}.", when(row.ready_at)),
         WorkStatus::Pending => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
         WorkStatus::Processing => "Processing.".to_owned(),
         WorkStatus::Completed => format!("Completed {}.", when(row.updated_at)),
         WorkStatus::Failed => format!("Failed {}.", when(row.updated_at)),
-        WorkStatus::Deactivated => format!("Skipped {}: nothing was to be sent.", when(row.updated_at)),
+        WorkStatus::Deactivated => format!("Skipped {}: there was nothing to send.", when(row.updated_at)),
         WorkStatus::Cancelled => format!("Cancelled {}.", when(row.updated_at)),
     }
 }
@@ -218,9 +214,9 @@ fn happened<'r>(
     zone: &Zone,
 ) -> Vec<Happened> {
     let created = Happened {
-        detail: format!("for {}", zone.exact(instant(row.due_at)).text),
+        detail: format!("for {}", zone.exact(row.due_at).text),
         link: row.retry_of.map(|id| format!("/work/{id}")),
-        ..Happened::new(instant(row.created_at), Named::Created { is_retry: row.retry_of.is_some() }.title())
+        ..Happened::new(row.created_at, Named::Created { is_retry: row.retry_of.is_some() }.title())
     };
     let mut all = vec![created];
     for one in entries {
@@ -228,7 +224,7 @@ fn happened<'r>(
             one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         let raw =
             json!({ "from": one.from_status, "to": one.to_status, "version": one.version, "data": data });
-        all.push(audited(instant(one.at), &one.action, &one.actor, one.reason.as_deref(), &raw, zone));
+        all.push(audited(one.at, &one.action, &one.actor, one.reason.as_deref(), &raw, zone));
     }
     for one in sent {
         all.push(Happened {
@@ -241,7 +237,7 @@ fn happened<'r>(
         all.push(Happened {
             detail: title,
             link: Some(format!("/work/{}", again.id)),
-            ..Happened::new(instant(again.created_at), Named::Repeated.title())
+            ..Happened::new(again.created_at, Named::Repeated.title())
         });
     }
     let class = match row.status {
@@ -252,7 +248,7 @@ fn happened<'r>(
     };
     let title = Named::Now { status: row.status, on_hold: false }.title();
     let result = row.coordinates().unwrap_or_default();
-    all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
+    all.push(Happened { class, raw: pretty(&result), ..Happened::new(row.updated_at, title) });
     all
 }
 
@@ -272,7 +268,7 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
             "Repeat work row",
         ),
         Action::Retry => {
-            ("Retry 1 work row?", "It is due at once and decided on the present state.", "Retry work row")
+            ("Retry 1 work row?", "It is due at once and decided from the present state.", "Retry work row")
         }
         Action::Cancel => {
             ("Cancel 1 work row?", "It is not processed. Only a person can revive it.", "Cancel work row")

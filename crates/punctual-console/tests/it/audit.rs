@@ -6,7 +6,7 @@ use punctual_store::{Lane, audit::Entry};
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 
-use crate::client::Client;
+use crate::{client::Client, users::invite};
 
 on_both! {
     entries_are_shown_filtered_and_exported;
@@ -47,6 +47,10 @@ async fn entries_are_shown_filtered_and_exported(bed: TestBed) {
     assert_eq!(lines.len(), 2, "{}", file.text);
     assert_eq!(lines[0], "seq,at,actor,action,subject,from,to,version,reason,data,businessUnit,digest");
     assert!(lines[1].contains("\"'=HYPERLINK(\"\"x\"\")\",delete,list/emu,"), "{}", lines[1]);
+    // People are named.
+    invite(&admin, "ada@example.org", "author", None).await;
+    let page = admin.page("/audit").await;
+    assert!(page.contains("href=\"/settings/users/") && page.contains(">user: Ada</a>"), "{page}");
     let nz = admin.with_key(&[Scope::Read], Some(&["nz"])).await;
     for path in ["/audit", "/audit.csv", "/audit?action=delete"] {
         let text = nz.page(path).await;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{chromium::Chromium, client::ADMIN, reminders::put_source};
+use crate::{chromium::Chromium, client::ADMIN, reminders::put_source, settings_browser::follow};
 
 /// A console on real time with a browser in front of it.
 pub struct Stage {
@@ -123,8 +123,8 @@ async fn with_sites(bed: &TestBed) {
             id: format!("{site}-1"),
             category: "Notification".into(),
             kind: "forward-failed".into(),
-            began_at: then.as_microsecond() - 600_000_000,
-            last_at: then.as_microsecond(),
+            began_at: then - jiff::SignedDuration::from_mins(10),
+            last_at: then,
             count: 54,
             detail: "central did not answer: connection timed out".into(),
         };
@@ -334,6 +334,43 @@ fn what_is_shown_stays_where_it_is_and_stays_true() {
     });
 }
 
+/// What is live is replaced while people use it: no click is lost to that, and none waits for what is gone.
+#[test]
+fn a_click_meets_what_is_replaced_under_it() {
+    on_sqlite(async |bed| {
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        // As the live part does it: with what the server sends, which knows of no marks.
+        let replace = "(() => { const list = document.querySelector('[data-live=nav]'); const own = list.innerHTML; \
+                       setInterval(() => { list.innerHTML = own; }, 20); })()";
+        for (name, title) in [("Attention", "Attention"), ("Due work", "Due work"), ("Outbox", "Outbox")] {
+            stage.browser.eval(replace).await;
+            follow(&mut stage, name).await;
+            assert_eq!(stage.texts("h1").await, [title]);
+        }
+        // What the page itself replaces waits for whoever is pressing it.
+        stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
+        let link = "document.querySelector(\"nav a[href='/attention']\")";
+        let place = format!(
+            "(() => {{ window.pressed = {link}; const r = pressed.getBoundingClientRect(); return [r.x + 20, r.y + 10]; }})()"
+        );
+        let place = stage.browser.eval(&place).await;
+        let press = |kind: &str| json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+        stage.browser.call("Input.dispatchMouseEvent", press("mousePressed")).await;
+        let seen = "window.asked = performance.getEntriesByType('resource').length";
+        stage.browser.eval(seen).await;
+        bed.accept(vec![bed.message_over("no:such", &["a@example.org"])]).await;
+        bed.tick().await;
+        // The page has asked for itself again.
+        stage.browser.until("performance.getEntriesByType('resource').length > window.asked").await;
+        stage.browser.eval("new Promise((done) => setTimeout(() => done(true), 200))").await;
+        assert_eq!(stage.browser.eval(&format!("window.pressed === {link}")).await, json!(true));
+        stage.browser.call("Input.dispatchMouseEvent", press("mouseReleased")).await;
+        stage.browser.until("document.querySelector('h1').textContent === 'Attention'").await;
+        stage.finish();
+    });
+}
+
 #[test]
 fn the_keyboard_is_enough() {
     on_sqlite(async |bed| {
@@ -493,10 +530,10 @@ fn a_reminder_is_planned_saved_and_explained() {
                 .await;
         }
         stage.browser.follow("#edit .form-acts .primary").await;
-        assert_eq!(stage.texts("#plan dd").await, ["9", "0", "0", "0", "0"]);
+        assert_eq!(stage.texts("#plan dd").await, ["9"]);
         stage.browser.picture("reminder-plan-1280-light").await;
         stage.browser.follow("#edit .form-acts .primary").await;
-        assert!(stage.texts(".notice").await[0].starts_with("The setting is saved"));
+        assert!(stage.texts(".notice").await[0].starts_with("The reminder is saved"));
         stage.browser.follow("nav a[href='/calendar']").await;
         assert_eq!(stage.texts("a.many").await, ["3", "3", "3"]);
         stage.browser.follow("a.many").await;
@@ -516,10 +553,10 @@ fn a_reminder_is_planned_saved_and_explained() {
         stage.open("/reminders").await;
         stage.browser.follow("td.subject a").await;
         stage.browser.follow(".row-acts a.button").await;
-        assert!(stage.texts(".sentence").await[0].starts_with("9 planned reminders will be taken back"));
+        assert!(stage.texts(".sentence").await[0].starts_with("9 planned reminders will be withdrawn"));
         stage.browser.picture("reminder-remove-1280-light").await;
         stage.browser.follow("button.danger").await;
-        assert!(stage.texts(".notice").await[0].starts_with("The setting is removed."));
+        assert!(stage.texts(".notice").await[0].starts_with("The reminder is removed."));
         stage.finish();
     });
 }

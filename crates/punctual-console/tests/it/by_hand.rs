@@ -123,8 +123,8 @@ async fn a_schedule_is_planned_by_hand_and_moved_by_its_key(bed: TestBed) {
     bed.leaves_open("a schedule is planned");
 }
 
-fn at(instant: &str) -> i64 {
-    instant.parse::<jiff::Timestamp>().unwrap().as_microsecond()
+fn at(instant: &str) -> jiff::Timestamp {
+    instant.parse().unwrap()
 }
 
 async fn who_may_not_write_sees_no_form(bed: TestBed) {

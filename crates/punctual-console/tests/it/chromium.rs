@@ -205,18 +205,26 @@ impl Chromium {
         panic!("in vain: {condition}\n{}", page.as_str().unwrap_or_default());
     }
 
-    /// Clicks in the middle of the first element that matches, or of its first line, as a person would: a click that did not meet the element,
-    /// because the page was still being laid out, is made again.
+    /// Clicks on the first element that matches.
     pub async fn click(&mut self, selector: &str) {
+        self.click_on(&format!("document.querySelector({selector:?})")).await;
+    }
+
+    /// Clicks in the middle of the element that this expression finds, or of its first line, as a person would. What is live on a page may be
+    /// replaced at any moment, so the element is looked for each time, and a click that did not meet it is made again.
+    pub async fn click_on(&mut self, find: &str) {
+        // A fault inside a frame's callback would leave the promise open for ever.
         let aim = format!(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {{ \
-             const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center' }}); \
-             window.met = false; \
+            "new Promise((done) => {{ const end = Date.now() + 5000; const aim = () => {{ try {{ const e = {find}; \
+             if (!e) return Date.now() < end ? setTimeout(aim, 30) : done(null); \
+             e.scrollIntoView({{ block: 'center' }}); window.met = false; \
              addEventListener('click', (click) => {{ window.met = (e.closest('label') ?? e).contains(click.target); }}, {{ capture: true, once: true }}); \
-             const r = e.getClientRects()[0] ?? e.getBoundingClientRect(); done([r.x + r.width / 2, r.y + r.height / 2]); }})))"
+             const r = e.getClientRects()[0] ?? e.getBoundingClientRect(); done([r.x + r.width / 2, r.y + r.height / 2]); \
+             }} catch (fault) {{ done(String(fault)); }} }}; requestAnimationFrame(() => requestAnimationFrame(aim)); }})"
         );
         for _ in 0..20 {
             let place = self.eval(&aim).await;
+            assert!(place.is_array(), "nothing to click on: {find}: {place}");
             for kind in ["mousePressed", "mouseReleased"] {
                 let event =
                     json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
@@ -228,13 +236,18 @@ impl Chromium {
                 _ => return,
             }
         }
-        panic!("no click meets {selector}");
+        panic!("no click meets {find}");
     }
 
     /// Clicks something that leads to another page.
     pub async fn follow(&mut self, selector: &str) {
+        self.follow_on(&format!("document.querySelector({selector:?})")).await;
+    }
+
+    /// The same with what this expression finds.
+    pub async fn follow_on(&mut self, find: &str) {
         self.forget_loads();
-        self.click(selector).await;
+        self.click_on(find).await;
         self.loaded().await;
     }
 

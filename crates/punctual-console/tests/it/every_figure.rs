@@ -75,7 +75,7 @@ impl Anchor {
 }
 
 /// A day with something of every state, and more than a page holds of some.
-async fn full_day(bed: &TestBed) -> (TestBed, Samples) {
+pub async fn full_day(bed: &TestBed) -> (TestBed, Samples) {
     let bed = with_adapters(bed);
     let samples = Samples::make(&bed).await;
     // More reminders on one day than a list names.
@@ -126,7 +126,7 @@ async fn full_day(bed: &TestBed) -> (TestBed, Samples) {
 }
 
 /// Every page with the samples, and the ways that its tabs offer to look at it.
-async fn pages(client: &Client, samples: &Samples) -> BTreeMap<String, String> {
+pub async fn pages(client: &Client, samples: &Samples) -> BTreeMap<String, String> {
     let mut open: Vec<String> =
         routes().iter().filter(|route| !is_for_strangers(route)).map(|route| samples.fill(route)).collect();
     let mut found = BTreeMap::new();
@@ -150,7 +150,7 @@ async fn pages(client: &Client, samples: &Samples) -> BTreeMap<String, String> {
 }
 
 /// The rows behind a link, over all of its pages.
-async fn count(client: &Client, link: &str) -> i64 {
+pub async fn count(client: &Client, link: &str) -> i64 {
     let (mut count, mut next) = (0, Some(link.to_owned()));
     while let Some(link) = next {
         let page = client.page(&link).await;
@@ -228,12 +228,16 @@ fn every_figure_is_clicked_in_a_browser() {
                     .await;
                 let aim = format!(
                     "(() => {{ const known = new Set({}); const one = {figures}.find((one) => !known.has(one.getAttribute('href')) && one.checkVisibility()); \
-                     one?.setAttribute('data-aim', ''); return one ? [one.getAttribute('href'), Number(one.dataset.figure)] : null; }})()",
+                     return one ? [one.getAttribute('href'), Number(one.dataset.figure)] : null; }})()",
                     json!(clicked)
                 );
                 let aimed = stage.browser.eval(&aim).await;
                 let (Some(link), Some(figure)) = (aimed[0].as_str(), aimed[1].as_u64()) else { break };
-                stage.browser.follow("[data-aim]").await;
+                let find = format!(
+                    "{figures}.find((one) => one.getAttribute('href') === {} && one.checkVisibility())",
+                    json!(link)
+                );
+                stage.browser.follow_on(&find).await;
                 let mut shown = 0;
                 loop {
                     shown += stage

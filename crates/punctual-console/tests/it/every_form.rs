@@ -19,17 +19,19 @@ on_both! {
 
 /// A form as a page shows it.
 #[derive(Clone, Debug)]
-struct Form {
+pub struct Form {
     /// The route of its page, and of where it is sent.
-    page: String,
-    to: String,
+    pub page: String,
+    pub to: String,
     /// Names and values of what is sent along.
-    fixed: Vec<(String, String)>,
+    pub fixed: Vec<(String, String)>,
     /// Names of what can be typed into, with the kind of the field.
-    typed: Vec<(String, String)>,
+    pub typed: Vec<(String, String)>,
+    /// What stands in those.
+    pub values: Vec<String>,
 }
 
-fn unescaped(text: &str) -> String {
+pub fn unescaped(text: &str) -> String {
     let signs = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
     signs.iter().fold(text.replace("&amp;", "&"), |text, (code, sign)| text.replace(code, sign))
 }
@@ -41,7 +43,7 @@ fn value_of(attributes: &str, name: &str) -> Option<String> {
 }
 
 /// The forms of a page that are sent with POST.
-fn forms(page: &str, text: &str) -> Vec<Form> {
+pub fn forms(page: &str, text: &str) -> Vec<Form> {
     let opened = text.split("<form ").skip(1).filter_map(|rest| {
         let (attributes, rest) = rest.split_once('>')?;
         let inside = rest.split("</form>").next()?;
@@ -60,6 +62,7 @@ fn forms(page: &str, text: &str) -> Vec<Form> {
             to: value_of(attributes, "action")?,
             fixed: Vec::new(),
             typed: Vec::new(),
+            values: Vec::new(),
         };
         for input in inside.split("<input ").skip(1) {
             let Some((input, _)) = input.split_once('>') else { continue };
@@ -70,14 +73,20 @@ fn forms(page: &str, text: &str) -> Vec<Form> {
                 "hidden" => form.fixed.push((name, value)),
                 "checkbox" | "radio" if input.contains(" checked") => form.fixed.push((name, value)),
                 "checkbox" | "radio" | "file" => {}
-                _ => form.typed.push((name, kind)),
+                _ => {
+                    form.typed.push((name, kind));
+                    form.values.push(value);
+                }
             }
         }
         for area in inside.split("<textarea ").skip(1) {
-            let area = area.split('>').next().unwrap_or_default();
+            let (area, rest) = area.split_once('>').unwrap_or((area, ""));
             // Secrets of several lines.
             let kind = if area.contains("autocomplete=\"off\"") { "password" } else { "area" };
-            form.typed.extend(value_of(area, "name").map(|name| (name, kind.to_owned())));
+            let Some(name) = value_of(area, "name") else { continue };
+            form.typed.push((name, kind.to_owned()));
+            let text = rest.split("</textarea>").next().unwrap_or_default();
+            form.values.push(unescaped(text.strip_prefix('\n').unwrap_or(text)));
         }
         let button = inside.split("<button ").skip(1).find_map(|button| {
             let button = button.split('>').next()?;

@@ -1,13 +1,11 @@
 //! A fresh installation, by clicking alone: from nothing to a real mail over SMTP and a first reminder.
 
 use punctual_testkit::{TestBed, on_both};
-use serde_json::json;
 
 use crate::{
     browser::{Stage, on_sqlite},
     client::Client,
     editors_browser::{choose, choose_and_wait},
-    reminders::put_source,
     settings::with_adapters,
     settings_browser::{Relay, fill, follow, notice},
 };
@@ -52,9 +50,6 @@ fn the_first_mail_and_the_first_reminder_in_a_browser() {
         let mut tx = bed.begin().await;
         punctual_store::channels::delete(&mut tx.conn(), "email:default").await.unwrap();
         tx.commit().await.unwrap();
-        // A program has put one document already.
-        let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-16", "email": "aroha@example.org" });
-        put_source(&bed, "document", "1", &state).await;
         let mut stage = Stage::on(&bed).await;
         stage.sign_in().await;
         assert_eq!(stage.texts(".steps .past").await.len(), 0);
@@ -82,6 +77,15 @@ fn the_first_mail_and_the_first_reminder_in_a_browser() {
         follow(&mut stage, "Create list").await;
         stage.browser.follow(".brand").await;
         stage.browser.picture("first-run-3-1280-light").await;
+        // Nothing is typed in a terminal, and no program has reported anything: the first source is entered by hand.
+        follow(&mut stage, "Add a source").await;
+        fill(&mut stage, "/type", "document").await;
+        fill(&mut stage, "/id", "1").await;
+        stage.browser.eval("document.querySelector('[name=\"/fields/0/date\"]').value = '2026-05-16'").await;
+        fill(&mut stage, "/fields/1/text", "aroha@example.org").await;
+        follow(&mut stage, "Create source").await;
+        assert_eq!(stage.texts(".details dd").await, ["aroha@example.org", "2026-05-16"]);
+        stage.browser.follow(".brand").await;
         follow(&mut stage, "Create a reminder").await;
         fill(&mut stage, "/name", "First aid").await;
         choose_and_wait(&mut stage, "/sourceType", "document").await;

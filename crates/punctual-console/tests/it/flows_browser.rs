@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     browser::{Stage, on_sqlite},
     client::Client,
+    editors_browser::choose,
     editors_browser::forgive_refusals,
     operations::{event, put},
     people::ANN,
@@ -35,15 +36,18 @@ fn a_user_is_invited_for_one_unit_in_a_browser() {
         fill(&mut stage, "name", "Ada").await;
         fill(&mut stage, "email", "ada@example.org").await;
         stage.browser.eval("document.querySelector('[name=role]').value = 'viewer'").await;
-        stage.browser.eval("document.querySelector('[name=reach]').value = 'some'").await;
-        fill(&mut stage, "businessUnits", "nowhere").await;
+        let boxes =
+            "[...document.querySelectorAll('[name=businessUnits]')].filter((box) => box.offsetParent)";
+        assert_eq!(stage.browser.eval(&format!("{boxes}.length")).await, 0, "all units need no choice");
+        choose(&mut stage, "reach", "some").await;
+        assert_eq!(stage.browser.eval(&format!("{boxes}.length")).await, 2);
         follow(&mut stage, "Invite").await;
         stage.browser.until("document.activeElement.name === 'businessUnits'").await;
         assert_eq!(
             stage.browser.eval("document.querySelector('[name=email]').value").await,
             "ada@example.org"
         );
-        fill(&mut stage, "businessUnits", "nz").await;
+        stage.browser.click("[name=businessUnits][value=nz]").await;
         follow(&mut stage, "Invite").await;
         let link = stage.browser.eval("document.querySelector('#link').value").await;
         let link = link.as_str().unwrap().to_owned();
@@ -140,7 +144,7 @@ fn a_person_is_found_and_everything_to_them_is_explained_in_a_browser() {
             reason: SuppressionReason::Complaint.as_str().into(),
             source: "key:test".into(),
             detail: Some("Asked by phone".into()),
-            since: bed.now().as_microsecond(),
+            since: bed.now(),
             expires_at: None,
         };
         bed.engine.suppress(&by, &block).await.unwrap();
@@ -160,7 +164,7 @@ fn a_person_is_found_and_everything_to_them_is_explained_in_a_browser() {
         follow(&mut stage, "Everything to ann@example.org").await;
         assert_eq!(stage.texts("h1").await, ["ann@example.org"]);
         let events = stage.texts("main").await.join(" ");
-        for part in ["2 messages; has said what it wants.", "offers", "22:00–07:00", "Rehearsal"] {
+        for part in ["2 messages; has preferences.", "offers", "22:00–07:00", "Rehearsal"] {
             assert!(events.contains(part), "{part}: {events}");
         }
         assert_eq!(stage.texts("td.subject a").await, ["Freezer 3 is warm", "Your certificate expires"]);

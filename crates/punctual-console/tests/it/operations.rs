@@ -41,7 +41,7 @@ pub async fn person(bed: &TestBed, id: &str) {
         channels: r#"["email"]"#.into(),
         addresses: "{}".into(),
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &row).await.unwrap();
@@ -313,7 +313,7 @@ async fn what_is_out_of_step_is_shown_and_repaired(bed: TestBed) {
     let path = format!("/operations/events/{link}");
     let page = client.page(&path).await;
     assert!(
-        page.contains("not all of it could be scheduled")
+        page.contains("some messages could not be scheduled")
             && page.contains("injected failure at work.insert_absent"),
         "{page}"
     );
@@ -354,7 +354,7 @@ async fn messages_are_added_paused_and_removed(bed: TestBed) {
     for rule in &own {
         act(&[("action", "remove"), ("rule", &rule.id)]).await.leads_to(&format!("{path}?done=removed"));
     }
-    assert!(client.page(&path).await.contains("It announces nothing."));
+    assert!(client.page(&path).await.contains("No messages."));
 }
 
 async fn who_may_only_read_has_no_buttons(bed: TestBed) {

@@ -60,7 +60,7 @@ async fn a_person_is_made_changed_and_removed(bed: TestBed) {
     assert!(list.contains("sms +49301234567, then email ann@example.org"), "{list}");
     // Somebody else of the same id is not made by mistake.
     let again = client.act("/operations/people/save", &ANN).await;
-    assert!(again.text.contains("There is somebody of this id already."), "{}", again.text);
+    assert!(again.text.contains("There is already a person with this id."), "{}", again.text);
     let one = client.page("/operations/people/ann").await;
     assert!(one.contains("Ann is notified over sms") && one.contains("sms: +49301234567"), "{one}");
     let changed = with(&ANN, &[("known", "ann"), ("channels", ""), ("addresses", ""), ("email", "")]);
@@ -235,7 +235,7 @@ fn people_and_organisations_are_kept_in_a_browser() {
         forgive_refusals(&mut stage);
         stage.browser.eval("document.querySelector('input[name=timeZone]').value = 'Europe/Berlin'").await;
         stage.browser.follow(".form button.primary").await;
-        assert_eq!(stage.texts(".notice").await, ["Saved. It counts from the next message on."]);
+        assert_eq!(stage.texts(".notice").await, ["Saved. It applies from the next message on."]);
         let pages = [
             ("people", "/operations/people"),
             ("person", "/operations/people/ann"),

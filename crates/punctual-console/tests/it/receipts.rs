@@ -87,7 +87,7 @@ async fn a_message_s_page_distinguishes_accepted_and_confirmed(bed: TestBed) {
 
 async fn an_address_is_added_found_and_taken_off(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    assert!(client.page("/suppressions").await.contains("Nobody is on the list"));
+    assert!(client.page("/suppressions").await.contains("No suppressed addresses"));
     let add = async |kind: &str, address: &str| {
         client
             .act("/suppressions", &[("channelType", kind), ("address", address), ("detail", "asked <us>")])
@@ -113,7 +113,8 @@ async fn an_address_is_added_found_and_taken_off(bed: TestBed) {
     let which = [("channelType", "email"), ("address", "ann@example.org")];
     let asked = client.act("/suppressions/confirm", &which).await;
     assert!(
-        asked.text.contains("because a person put it there") && asked.text.contains("Take it off the list"),
+        asked.text.contains("because a person put it there")
+            && asked.text.contains("Remove it from the list"),
         "{}",
         asked.text
     );

@@ -1,19 +1,25 @@
 //! The pages of reminders: the list, the editor with its plan, the sources, the calendar, and why.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use punctual_engine::OwnUnit;
 use punctual_engine::{
-    Event, EventSinks,
+    Event, EventSinks, OwnUnit,
     events::{IncomingEvent, SOURCE_CHANGED},
 };
-use punctual_store::sources::SourceChange;
+use punctual_model::Reach;
+use punctual_store::{
+    reminders::settings::{self, SettingRow},
+    sources::SourceChange,
+};
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Reply, attribute, rows};
+use crate::{
+    client::{Client, Reply, attribute, rows},
+    every_form::unescaped,
+};
 
 on_both! {
     a_setting_is_planned_before_it_is_saved;
@@ -27,6 +33,7 @@ on_both! {
     only_those_who_may_write_see_the_buttons;
     sources_and_the_calendar_show_what_is_planned;
     a_setting_lists_what_it_has_sent;
+    the_list_goes_on_after_a_page;
 }
 
 pub fn definition() -> Value {
@@ -74,8 +81,7 @@ pub fn as_json(text: &str) -> Vec<(&str, &str)> {
 pub async fn save(client: &Client, fields: &[(&str, &str)]) -> Reply {
     let planned = client.act("/reminders/save", fields).await;
     assert_eq!(planned.status, 200, "{}", planned.text);
-    let token =
-        attribute(&planned.text, "name=\"planned\" value=\"").replace("&#34;", "\"").replace("&#38;", "&");
+    let token = unescaped(&attribute(&planned.text, "name=\"planned\" value=\""));
     let mut fields = fields.to_vec();
     fields.push(("planned", &token));
     client.act("/reminders/save", &fields).await
@@ -93,10 +99,10 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     for expected in [
         "<dt>created</dt><dd>3</dd>",
         "First aid, document 42: 30 days before 20 Jun",
-        "3 messages in the last twelve months, as the sources are now.",
+        "3 messages. Computed from the present states of sources",
         "First aid, document 43: 1 day before 1 Mar",
         "Computed from the present states of sources",
-        "It is for 2 of 2 sources of this kind.",
+        "It applies to 2 of 2 sources of this kind.",
     ] {
         assert!(planned.text.contains(expected), "{expected}: {}", planned.text);
     }
@@ -104,7 +110,8 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
     let list = client.page("/reminders?saved=yes").await;
     assert!(
-        list.contains("1 setting, 1 active.") && list.contains("30 days before, 7 days before, 1 day before"),
+        list.contains("1 reminder, 1 active.")
+            && list.contains("30 days before, 7 days before, 1 day before"),
         "{list}"
     );
     let id = rows(&list).remove(0);
@@ -118,7 +125,7 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     let planned = client.act("/reminders/save", &fields).await;
     assert!(
         planned.text.contains("<dt>created</dt><dd>1</dd>")
-            && planned.text.contains("<dt>taken back</dt><dd>3</dd>"),
+            && planned.text.contains("<dt>withdrawn</dt><dd>3</dd>"),
         "{}",
         planned.text
     );
@@ -242,7 +249,7 @@ async fn a_setting_is_written_and_changed_in_fields(bed: TestBed) {
     let mut changed = with(&[("/date/offsetsDays", "14"), ("known", &id), ("/id", &id), ("version", "1")]);
     changed.extend(ONLY_FIRST_AID);
     let planned = client.act("/reminders/save", &changed).await;
-    assert!(planned.text.contains("<dt>taken back</dt><dd>3</dd>"), "{}", planned.text);
+    assert!(planned.text.contains("<dt>withdrawn</dt><dd>3</dd>"), "{}", planned.text);
     save(&client, &changed).await.leads_to("/reminders?saved=yes");
     bed.run_for(60 * 86_400).await;
     assert_eq!(bed.sent().len(), 1);
@@ -295,7 +302,7 @@ async fn what_is_wrong_stands_beside_its_field(bed: TestBed) {
         let reply = client.act("/reminders/save", &with(&[(field, wrong)])).await;
         assert_eq!(reply.status, 422, "{field}: {}", reply.text);
         let at = reply.text.find(&format!("name=\"{field}\"")).unwrap();
-        let control = &reply.text[at..at + 300];
+        let control: String = reply.text[at..].chars().take(300).collect();
         assert!(control.contains("aria-invalid") && control.contains("autofocus"), "{field}: {control}");
         assert!(
             reply.text.contains("Nothing was saved") && reply.text.contains(says),
@@ -320,7 +327,10 @@ async fn what_the_fields_cannot_say_is_edited_as_text(bed: TestBed) {
     save(&client, &as_json(&own.to_string())).await.leads_to("/reminders?saved=yes");
     let other = rows(&client.page("/reminders").await).into_iter().find(|other| *other != id).unwrap();
     let page = client.page(&format!("/reminders/{other}")).await;
-    assert!(page.contains("more than the form can show") && page.contains("name=\"definition\""), "{page}");
+    assert!(
+        page.contains("The form cannot show all of it") && page.contains("name=\"definition\""),
+        "{page}"
+    );
 }
 
 async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed) {
@@ -329,12 +339,12 @@ async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed)
     put_source(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let id = rows(&client.page("/reminders").await).remove(0);
     let asked = client.page(&format!("/reminders/{id}/remove")).await;
-    assert!(asked.contains("3 planned reminders will be taken back"), "{asked}");
+    assert!(asked.contains("3 planned reminders will be withdrawn"), "{asked}");
     let stale = [("id", id.as_str()), ("version", "7")];
     client.act("/reminders/remove", &stale).await.refused(409, "stale_version");
     let fields = [("id", id.as_str()), ("version", "1"), ("reason", "No longer asked for")];
     client.act("/reminders/remove", &fields).await.leads_to("/reminders?removed=yes");
-    assert!(client.page("/reminders?removed=yes").await.contains("The setting is removed."));
+    assert!(client.page("/reminders?removed=yes").await.contains("The reminder is removed."));
     client.get(&format!("/reminders/{id}")).await.refused(404, "not_found");
     client.act("/reminders/remove", &fields).await.refused(404, "not_found");
     assert_eq!(bed.audit("reminder-setting", &id).await, ["create", "delete", "note:No longer asked for"]);
@@ -397,7 +407,7 @@ async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     assert!(day.contains("First aid, document 00"), "{day}");
     assert!(client.page("/calendar?from=nonsense").await.contains("180 messages"));
     let why = client.page("/why?type=document&id=01&date=2026-06-13").await;
-    assert!(why.contains("Waits for its moment") && why.contains("Planned"), "{why}");
+    assert!(why.contains("Waits for its due time") && why.contains("Planned"), "{why}");
     let why = client.page("/why?type=document&id=01&date=2026-06-14").await;
     assert!(why.contains("Planned for other days"), "{why}");
     client.get("/why?type=document&id=01&date=x").await.refused(422, "date_invalid");
@@ -455,4 +465,25 @@ async fn a_setting_lists_what_it_has_sent(bed: TestBed) {
     let limited = client.with_key(&[Scope::Read], Some(&["nz"])).await;
     let reply = limited.get(&all).await;
     assert!(!reply.text.contains("document 1:"), "{}", reply.text);
+}
+
+async fn the_list_goes_on_after_a_page(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    save(&client, &as_json(&definition().to_string())).await.leads_to("/reminders?saved=yes");
+    let id = rows(&client.page("/reminders").await).remove(0);
+    let mut tx = bed.begin().await;
+    let row = settings::by_ids(&mut tx.conn(), &Reach::Everything, vec![id]).await.unwrap().remove(0);
+    for n in 0..230 {
+        let (id, name) = (format!("{}-{n:03}", row.id), format!("Reminder {n:03}"));
+        let another = SettingRow { id, name, ..row.clone() };
+        assert!(settings::insert(&mut tx.conn(), bed.now(), &another).await.unwrap());
+    }
+    tx.commit().await.unwrap();
+    let first = client.page("/reminders").await;
+    assert!(first.contains("200 reminders on this page, 200 active."), "{first}");
+    let next = attribute(&first, "rel=\"next\" href=\"");
+    let second = client.page(&next).await;
+    assert!(second.contains("31 reminders on this page") && !second.contains("rel=\"next\""), "{second}");
+    let all: BTreeSet<String> = rows(&first).into_iter().chain(rows(&second)).collect();
+    assert_eq!(all.len(), 231);
 }

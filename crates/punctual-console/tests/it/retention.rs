@@ -49,7 +49,7 @@ async fn a_shorter_time_is_planned_saved_and_followed(bed: TestBed) {
     let client = old_messages(&bed).await;
     let form = client.page(PAGE).await;
     assert!(
-        form.contains("Days after the end. Empty: 365 days.") && form.contains("Empty: for good."),
+        form.contains("Days after the end; 365 days if empty.") && form.contains("; for good if empty."),
         "{form}"
     );
     let asked = [("/keepForDays", "30"), ("/keepAuditForDays", "10")];
@@ -64,7 +64,7 @@ async fn a_shorter_time_is_planned_saved_and_followed(bed: TestBed) {
     assert!(other.text.contains("<td>20 days</td>"), "{}", other.text);
     send(&client, &plan.text, &asked).await.leads_to("/settings/retention?done=saved");
     let page = client.page("/settings/retention?done=saved").await;
-    assert!(page.contains("It counts from the next purge on.") && page.contains("value=\"30\""), "{page}");
+    assert!(page.contains("It applies from the next purge on.") && page.contains("value=\"30\""), "{page}");
     assert!(page.contains("Removed 30 days after its end"), "{page}");
     bed.engine.purge(bed.now()).await.unwrap();
     assert_eq!(bed.notifications().await.len(), 1);

@@ -1,5 +1,6 @@
 //! One of everything that a page shows, and where it is: what walks every page fills its addresses from here.
 
+use jiff::Timestamp;
 use punctual_engine::Actor;
 use punctual_model::{NotificationSource, delivery_policy::Preference};
 use punctual_store::{
@@ -62,7 +63,7 @@ impl Samples {
             business_unit: None,
             active: true,
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         consumers::put(&mut tx.conn(), bed.now(), &consumer).await.unwrap();
         tx.commit().await.unwrap();
@@ -204,6 +205,7 @@ impl Samples {
             "/settings/users/{id}" => format!("/settings/users/{}", self.user),
             "/sites/{id}" => "/sites/plant-7".to_owned(),
             "/sources/{kind}/{id}" => "/sources/document/1".to_owned(),
+            "/sources/edit" => "/sources/edit?key=document%2F1".to_owned(),
             "/surveys/subscribers/{key}/retry" => "/surveys/subscribers/in-process:log/retry".to_owned(),
             _ if route.starts_with("/surveys/{id}") => {
                 route.replace("{id}", &self.survey).replace("{publicId}", &self.instance)
@@ -220,6 +222,7 @@ impl Samples {
             "/settings/templates/edit" => "/settings/templates/edit?key=due".to_owned(),
             "/settings/units/edit" => "/settings/units/edit?key=nz".to_owned(),
             "/settings/sites/edit" => "/settings/sites/edit?key=plant-7".to_owned(),
+            "/consumers/new" => "/consumers/new?adapter=nats&key=nats:orders-2".to_owned(),
             "/settings/subscribers/new" => {
                 "/settings/subscribers/new?adapter=webhook&key=webhook:crm".to_owned()
             }

@@ -64,13 +64,11 @@ pub async fn fill(stage: &mut Stage, name: &str, text: &str) {
 
 /// Follows the link or button with this text.
 pub async fn follow(stage: &mut Stage, text: &str) {
-    let mark = format!(
-        "(() => {{ document.querySelectorAll('[data-aim]').forEach((one) => one.removeAttribute('data-aim')); \
-         const found = [...document.querySelectorAll('main a, main button, nav a')].find((one) => one.offsetParent && \
-         (one.querySelector('.item-title, span') ?? one).textContent.trim() === {text:?}); found?.setAttribute('data-aim', ''); return !!found; }})()"
+    let find = format!(
+        "[...document.querySelectorAll('main a, main button, nav a')].find((one) => one.offsetParent && \
+         (one.querySelector('.item-title, span') ?? one).textContent.trim() === {text:?})"
     );
-    assert_eq!(stage.browser.eval(&mark).await, json!(true), "there is {text} to click on");
-    stage.browser.follow("[data-aim]").await;
+    stage.browser.follow_on(&find).await;
 }
 
 pub async fn notice(stage: &mut Stage) -> String {

@@ -65,7 +65,7 @@ async fn a_consumer_is_made_with_the_form_of_its_adapter(bed: TestBed) {
     assert_eq!(settings(&row), expected);
     // Changed by its form, and not over what somebody else saved meanwhile.
     let form = client.page("/consumers/edit?key=nats:orders").await;
-    assert!(form.contains("value=\"ORDERS\"") && form.contains("Version 1."), "{form}");
+    assert!(form.contains("value=\"ORDERS\"") && form.contains("It is active."), "{form}");
     let off: Vec<(&str, &str)> = with(&NATS, &[("version", "1"), ("known", "nats:orders")]);
     let off: Vec<(&str, &str)> = off.into_iter().filter(|(name, _)| *name != "/active").collect();
     client.act("/consumers/save", &off).await.leads_to("/consumers/edit?key=nats:orders&done=saved");

@@ -7,13 +7,15 @@ use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 
 use crate::{
-    client::Client,
+    client::{Client, attribute},
+    every_form::unescaped,
     sign_on::{Stage, found, is_in, sign_on_with},
 };
 
 on_both! {
     people_sign_on_as_it_was_set_up_on_the_page;
     what_is_wrong_stands_at_its_field_and_nothing_is_kept;
+    what_another_administrator_saved_is_said_before_it_is_replaced;
     t12_another_issuer_asks_for_the_secret_again;
     the_file_wins_over_the_page_and_the_page_says_so;
     t11_only_an_administrator_without_a_limit_sets_it_up;
@@ -125,6 +127,28 @@ async fn t12_another_issuer_asks_for_the_secret_again(bed: TestBed) {
     assert_eq!(kept().await, (issuer, None));
 }
 
+async fn what_another_administrator_saved_is_said_before_it_is_replaced(bed: TestBed) {
+    let (stage, issuer) = Stage::unset(&bed).await;
+    let admin = &stage.client;
+    let opened = unescaped(&attribute(&admin.page(PAGE).await, "name=\"base\" value=\""));
+    let theirs = with(fields(&issuer), "name", "Their name");
+    admin.act("/settings/sign-on/save", &theirs).await.leads_to("/settings/sign-on?done=saved");
+    let mut mine = with(fields(&issuer), "name", "My name");
+    mine.push(("base", opened.as_str()));
+    let stale = admin.act("/settings/sign-on/save", &mine).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    assert!(
+        stale.text.contains("is now <code>Their name</code>") && stale.text.contains("My name"),
+        "{}",
+        stale.text
+    );
+    assert_eq!(bed.engine.sign_on_settings().await.unwrap().unwrap().name, "Their name");
+    let opened = unescaped(&attribute(&stale.text, "name=\"base\" value=\""));
+    let again = with(mine, "base", &opened);
+    admin.act("/settings/sign-on/save", &again).await.leads_to("/settings/sign-on?done=saved");
+    assert_eq!(bed.engine.sign_on_settings().await.unwrap().unwrap().name, "My name");
+}
+
 async fn the_file_wins_over_the_page_and_the_page_says_so(bed: TestBed) {
     let client = Client::with_sign_on(&bed, Some(Arc::new(sign_on_with("http://127.0.0.1:1")))).await;
     client.sign_in(crate::client::ADMIN).await.leads_to("/");
@@ -132,7 +156,7 @@ async fn the_file_wins_over_the_page_and_the_page_says_so(bed: TestBed) {
     client.act("/settings/sign-on/save", &other).await.leads_to("/settings/sign-on?done=saved");
     let page = client.page(PAGE).await;
     assert!(
-        page.contains("which wins over what is set up here") && page.contains("http://127.0.0.1:1"),
+        page.contains("which takes precedence over this page") && page.contains("http://127.0.0.1:1"),
         "{page}"
     );
     let sign_in = client.nobody().page("/sign-in").await;

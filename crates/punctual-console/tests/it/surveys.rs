@@ -167,7 +167,7 @@ async fn an_author_writes_checks_and_publishes(bed: TestBed) {
     let refused = client.get("/surveys/1/publish").await.leads_to("/surveys/1/edit?done=saved");
     drop(refused);
     let page = client.page("/surveys/1/edit?done=saved").await;
-    assert!(page.contains("It cannot be published like this"), "{page}");
+    assert!(page.contains("It cannot be published yet"), "{page}");
     let at = page.find("name=\"/schema/triggers/0/schedule/initialDelay\"").unwrap();
     assert!(page[at..at + 300].contains("aria-invalid"), "{page}");
     assert_eq!(client.post("/surveys/1/publish", &[]).await.status, 403);
@@ -209,7 +209,7 @@ async fn an_author_writes_checks_and_publishes(bed: TestBed) {
         "{page}"
     );
     let stale = client.act("/surveys/1/publish", &[("version", "2")]).await;
-    assert!(stale.text.contains("The draft was changed while you looked."), "{}", stale.text);
+    assert!(stale.text.contains("The draft has changed meanwhile."), "{}", stale.text);
     assert!(client.page("/surveys").await.contains("<td class=\"end\">1</td>"), "nothing was published");
     // Somebody else's change is named by the words of the form.
     let base = client.page("/surveys/1/edit").await;
@@ -334,7 +334,7 @@ async fn a_survey_is_built_without_json(bed: TestBed) {
     ]);
     let tried = client.act("/surveys/try", &filtered).await;
     assert!(
-        tried.text.contains("Its conditions are not true of this event")
+        tried.text.contains("Its conditions do not match this event")
             && tried.text.contains("is not in the event"),
         "{}",
         tried.text
@@ -387,7 +387,7 @@ async fn the_lab_shows_what_a_recipe_takes_for_the_same(bed: TestBed) {
     let own = client.page(&format!("/surveys/{survey}/lab")).await;
     assert!(own.contains("Of the last 12 events, 0 would be duplicates."), "{own}");
     assert!(
-        own.contains("<span class=\"mono\">candidate.wip</span> had another value in every event"),
+        own.contains("<span class=\"mono\">candidate.wip</span> had a different value in every event"),
         "{own}"
     );
     let narrow = client.page(&format!("/surveys/{survey}/lab?recipe=templateId+candidate.dealerId")).await;
@@ -454,7 +454,7 @@ async fn a_campaign_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(bed
         (&[("to", "list"), ("list", "phones")], "is for sms, and the trigger sends over “memory:default”"),
         (&[("to", "rows"), ("rows", "")], "Nobody is named."),
         (&[("to", "address"), ("address", "")], "Nobody is named."),
-        (&[("list", "phones")], "Choose whom to send it to."),
+        (&[("list", "phones")], "Choose the recipients."),
     ];
     for (fields, said) in cases {
         let mut all = vec![("trigger", "visit"), ("then", "plan")];

@@ -1,5 +1,6 @@
 //! A viewer whose key is limited to business units: what concerns all of them is not theirs, whatever the scopes.
 
+use jiff::Timestamp;
 use punctual_store::subscribers::{self, SubscriberRow};
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
@@ -83,7 +84,7 @@ async fn t11_subscribers_are_shown_to_viewers_without_a_limit(bed: TestBed) {
         retry: "{}".into(),
         active: true,
         version: 1,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     subscribers::put(&mut tx.conn(), bed.now(), &row).await.unwrap();

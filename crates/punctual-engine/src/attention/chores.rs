@@ -40,7 +40,7 @@ impl Engine {
         let mut all: Vec<Waiting> = repairs.collect();
         let overdue_before = earlier(self.clock.now(), self.config.stuck_after);
         let overdue = attention::overdue_looks(conn, overdue_before).await?;
-        let succeeded: HashMap<String, i64> = reconciliations::all(conn)
+        let succeeded: HashMap<String, Timestamp> = reconciliations::all(conn)
             .await?
             .into_iter()
             .filter_map(|row| Some((of_provider(&row.provider)?, row.last_run_at)))
@@ -132,7 +132,10 @@ fn begins(key: &str) -> &str {
 }
 
 /// The latest look of each provider that has failed since one succeeded, and since when that is so.
-fn since_the_last_success(failed: Vec<WaitingRow>, succeeded: &HashMap<String, i64>) -> Vec<WaitingRow> {
+fn since_the_last_success(
+    failed: Vec<WaitingRow>,
+    succeeded: &HashMap<String, Timestamp>,
+) -> Vec<WaitingRow> {
     let mut latest: BTreeMap<String, WaitingRow> = BTreeMap::new();
     for row in failed {
         let provider = begins(&row.title).to_owned();
@@ -150,9 +153,13 @@ fn since_the_last_success(failed: Vec<WaitingRow>, succeeded: &HashMap<String, i
 mod tests {
     use super::*;
 
-    fn look(id: &str, provider: &str, since: i64) -> WaitingRow {
-        let at = Timestamp::from_microsecond(since).expect("an instant");
-        let key = WorkKey::reconcile(provider, at).expect("a key").as_str().to_owned();
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("an instant")
+    }
+
+    fn look(id: &str, provider: &str, second: i64) -> WaitingRow {
+        let since = at(second);
+        let key = WorkKey::reconcile(provider, since).expect("a key").as_str().to_owned();
         let kind = "reconcile-external".to_owned();
         WaitingRow { id: id.to_owned(), kind, title: key, reason: None, answer: None, since }
     }
@@ -160,15 +167,15 @@ mod tests {
     #[test]
     fn only_failures_after_the_last_success_count_and_one_for_each_provider() {
         let failed = vec![
-            look("9", "external:crm", 9_000_000),
-            look("7", "external:crm", 7_000_000),
-            look("6", "external:hr", 6_000_000),
-            look("2", "external:crm", 2_000_000),
+            look("9", "external:crm", 9),
+            look("7", "external:crm", 7),
+            look("6", "external:hr", 6),
+            look("2", "external:crm", 2),
         ];
-        let succeeded = [("external:crm", 3_000_000), ("external:hr", 8_000_000)];
+        let succeeded = [("external:crm", at(3)), ("external:hr", at(8))];
         let succeeded = succeeded.map(|(provider, at)| (of_provider(provider).expect("a key"), at)).into();
         let found = since_the_last_success(failed, &succeeded);
         let found: Vec<_> = found.iter().map(|row| (row.id.as_str(), row.since)).collect();
-        assert_eq!(found, [("9", 7_000_000)]);
+        assert_eq!(found, [("9", at(7))]);
     }
 }

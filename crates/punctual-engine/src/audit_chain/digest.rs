@@ -53,7 +53,7 @@ pub(super) fn digest(before: &Link, row: &AuditRow, payload_hash: &str) -> Strin
         .text(Some(&before.digest))
         .number(Some(before.position + 1))
         .number(Some(row.id))
-        .number(Some(row.at))
+        .number(Some(row.at.as_microsecond()))
         .text(Some(&row.actor))
         .text(Some(&row.action))
         .text(Some(&row.subject_kind))
@@ -79,12 +79,14 @@ pub(super) fn seal(before: &Link, row: &AuditRow, salt: String) -> SealRow {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     fn row() -> AuditRow {
         AuditRow {
             id: 7,
-            at: 1,
+            at: Timestamp::from_microsecond(1).unwrap(),
             actor: "key:ann".into(),
             action: "put".into(),
             subject_kind: "list".into(),
@@ -105,7 +107,7 @@ mod tests {
         let text = || Some("x".to_owned());
         let others = [
             AuditRow { id: 8, ..row() },
-            AuditRow { at: 2, ..row() },
+            AuditRow { at: Timestamp::from_microsecond(2).unwrap(), ..row() },
             AuditRow { actor: "key:bob".into(), ..row() },
             AuditRow { action: "delete".into(), ..row() },
             AuditRow { subject_kind: "site".into(), ..row() },

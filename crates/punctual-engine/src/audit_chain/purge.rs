@@ -22,7 +22,6 @@ impl Engine {
     pub async fn purge_audit(&self, now: Timestamp) -> Result<u64, EngineError> {
         let windows = self.windows().await?;
         let Some(before) = windows.before(Window::Audit, now) else { return Ok(0) };
-        let before = before.as_microsecond();
         let mut removed = 0;
         loop {
             let batch = self.purge_audit_batch(now, before).await?;
@@ -33,7 +32,7 @@ impl Engine {
         }
     }
 
-    async fn purge_audit_batch(&self, now: Timestamp, before: i64) -> Result<u64, EngineError> {
+    async fn purge_audit_batch(&self, now: Timestamp, before: Timestamp) -> Result<u64, EngineError> {
         let mut tx = self.store.begin(Lane::Claim).await?;
         let chain = audit::lock_chain(&mut tx.conn()).await?;
         let (from, to) = (chain.start_id, chain.head_id);

@@ -1,8 +1,8 @@
 //! Sealing: one node at a time, in the order of the entries' numbers, behind transactions that are still open.
 //!
-//! PostgreSQL gives out numbers before a commit, so an entry with a lower number may become visible later. A number is good
-//! to be sealed when every transaction that was writing entries at the time it was seen has ended: its lock on the table is
-//! gone. On a busy node that takes a sweep longer, and costs writers nothing.
+//! PostgreSQL gives out numbers before a commit, so an entry with a lower number may become visible later. A number may be
+//! sealed once every transaction that was writing entries when it was seen has ended: its lock on the table is gone. On a
+//! busy node that takes a sweep longer, and costs writers nothing.
 
 use punctual_boxed::boxed;
 use punctual_model::Reach;

@@ -146,7 +146,7 @@ async fn check(
             walk.state.unsealed += entries.len() as u64;
         }
         after = last.id;
-        entries.iter().for_each(|row| walk.hear(row));
+        entries.iter().for_each(|row| walk.note_erased(row));
     }
     // Seals after the head were made meanwhile, and the head has moved with them; else the head was put back.
     if goes_on && chain_of(store).await?.head_id == chain.head_id {
@@ -187,7 +187,7 @@ impl Walk {
                 self.state.erased += 1;
                 self.silent.insert(row.id);
             }
-            self.hear(row);
+            self.note_erased(row);
             self.link = Link { entry_id: row.id, position: seal.position, digest: seal.digest.clone() };
             self.state.sealed += 1;
         }
@@ -197,8 +197,8 @@ impl Walk {
         }
     }
 
-    /// An erasure names what it emptied.
-    fn hear(&mut self, row: &AuditRow) {
+    /// An erasure names the entries that it emptied: those are expected to have no payload.
+    fn note_erased(&mut self, row: &AuditRow) {
         if row.action == AuditAction::Erase.as_str() && row.subject_kind == AUDIT {
             for id in named_in(row.data.as_deref()) {
                 self.silent.remove(&id);

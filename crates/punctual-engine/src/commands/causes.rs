@@ -1,11 +1,14 @@
 //! All messages that are parked for one cause, retried together once it is repaired.
 
+use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, Reach};
+use punctual_model::{AuditAction, NotificationStatus, Reach};
 use punctual_store::{
-    Lane, Stage,
+    Lane, Stage, StoreError, Tx,
     attention::causes::{self, Cause, CauseCount, ParkedRow},
-    audit, work,
+    audit,
+    notifications::Retried,
+    work,
 };
 
 use super::{Actor, CommandError};
@@ -55,27 +58,41 @@ impl Engine {
             let Some(last) = rows.iter().map(|row| row.seq).max() else { break };
             after = last;
             retried += rows.len();
-            let waiting = rows.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
-            work::count_up(&mut tx.conn(), waiting).await?;
-            let entry = |action, row: &punctual_store::notifications::Retried| audit::Entry {
-                actor: by.name().to_owned(),
-                ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())
-            };
-            let acted = rows.iter().map(|row| audit::Entry {
-                from: Some("parked".into()),
-                to: Some("pending".into()),
-                version: Some(row.version),
-                ..entry(AuditAction::Retry, row)
-            });
+            follow_retry(&mut tx, by, now, &rows).await?;
             let noted = rows.iter().filter_map(|row| {
                 let reason = by.reason()?.to_owned();
-                Some(audit::Entry { reason: Some(reason), ..entry(AuditAction::Note, row) })
+                Some(audit::Entry { reason: Some(reason), ..entry(by, AuditAction::Note, row) })
             });
-            let entries: Vec<audit::Entry> = acted.chain(noted).collect();
-            audit::append(&mut tx.conn(), now, &entries).await?;
-            tx.raise(Stage::Delivery, now);
+            audit::append(&mut tx.conn(), now, &noted.collect::<Vec<_>>()).await?;
             tx.commit().await?;
         }
         Ok(retried)
+    }
+}
+
+/// What follows for parked messages that are pending again: work waits for them, and each is in the audit.
+pub(super) async fn follow_retry(
+    tx: &mut Tx,
+    by: &Actor,
+    now: Timestamp,
+    rows: &[Retried],
+) -> Result<(), StoreError> {
+    let waiting = rows.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
+    work::count_up(&mut tx.conn(), waiting).await?;
+    let acted = rows.iter().map(|row| audit::Entry {
+        from: Some(NotificationStatus::Parked.as_str().into()),
+        to: Some(NotificationStatus::Pending.as_str().into()),
+        version: Some(row.version),
+        ..entry(by, AuditAction::Retry, row)
+    });
+    audit::append(&mut tx.conn(), now, &acted.collect::<Vec<_>>()).await?;
+    tx.raise(Stage::Delivery, now);
+    Ok(())
+}
+
+fn entry(by: &Actor, action: AuditAction, row: &Retried) -> audit::Entry {
+    audit::Entry {
+        actor: by.name().to_owned(),
+        ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())
     }
 }

@@ -1,5 +1,6 @@
 //! Channels: how messages leave. Their secrets are completed, checked and sealed on the way in, and never read.
 
+use jiff::Timestamp;
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -29,7 +30,7 @@ pub struct NewChannel {
     pub key: String,
     pub adapter: String,
     pub settings: Value,
-    /// How often it is tried, as JSON; the adapter's own way where there is none.
+    /// Its retry policy, as JSON; the adapter's default where there is none.
     pub retry: Option<Value>,
     pub at_most_once: bool,
     /// What it keeps to, as it is stored.
@@ -103,7 +104,7 @@ impl Engine {
             adapter: new.adapter,
             key: new.key,
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         channels::put(&mut tx.conn(), now, &row).await?;
         by.audit(tx, now, AuditAction::Put, "channel", &row.key, None).await?;

@@ -1,5 +1,6 @@
 //! Consumers: where events are taken from. Their secrets are completed, checked and sealed as those of channels.
 
+use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
 use punctual_store::{
@@ -92,7 +93,7 @@ impl Engine {
             adapter: new.adapter,
             key: new.key,
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         consumers::put(&mut tx.conn(), now, &row).await?;
         by.audit(tx, now, AuditAction::Put, "consumer", &row.key, row.business_unit.as_deref()).await?;

@@ -72,13 +72,13 @@ impl Engine {
             channel: new.channel.unwrap_or_else(|| format!("{}:default", new.kind)),
             targets: serde_json::Value::from(new.targets).to_string(),
             kind: new.kind,
-            updated_at: now.as_microsecond(),
+            updated_at: now,
             name: new.name,
         };
         if let Some(before) = &before {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
-        seen.check(before.as_ref().map(|before| before.updated_at), &row.name)?;
+        seen.check(before.as_ref().map(|before| before.updated_at.as_microsecond()), &row.name)?;
         let written = lists::put(&mut tx.conn(), now, &by.reach(), &row).await?;
         CommandError::taken_unless(written, &row.name)?;
         let channel_is_known = self.channels.is_known(&mut tx.conn(), &row.channel).await?;

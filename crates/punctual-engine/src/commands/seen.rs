@@ -25,7 +25,7 @@ impl Seen {
         }
     }
 
-    /// That nobody wrote between the look and the write, which gave it this number.
+    /// Nobody wrote between the read and this write, which gave the definition this number.
     pub fn check_written(self, written: i64) -> Result<(), CommandError> {
         match self {
             Self::Anything => Ok(()),

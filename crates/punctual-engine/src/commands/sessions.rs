@@ -48,7 +48,7 @@ pub struct SignedIn {
 impl SignedIn {
     /// Of a session whose key or account is good; `None` where it is not any more.
     fn of(row: SessionRow, now: Timestamp) -> Option<Self> {
-        let over = |at: Option<i64>| at.is_some_and(|at| at <= now.as_microsecond());
+        let over = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         // What cannot be read reaches nothing.
         let units = |text: Option<String>| text.map(|text| serde_json::from_str(&text).unwrap_or_default());
         if let (Some(id), Some(email)) = (row.user_id, row.email) {
@@ -97,8 +97,8 @@ impl Engine {
         let row = sessions::by_hash(&mut reader.conn(), &hash).await?;
         drop(reader);
         let Some(row) = row else { return Ok(None) };
-        let used = Timestamp::from_microsecond(row.last_used_at).unwrap_or(Timestamp::MIN);
-        if row.expires_at <= now.as_microsecond() || now.duration_since(used) >= IDLE {
+        let used = row.last_used_at;
+        if row.expires_at <= now || now.duration_since(used) >= IDLE {
             return Ok(None);
         }
         let Some(signed_in) = SignedIn::of(row, now) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl Engine {
         let mut reader = self.store.read_for_people().await?;
         let mut open = sessions::of_owner(&mut reader.conn(), now, owner, LISTED).await?;
         open.retain(|one| {
-            let used = Timestamp::from_microsecond(one.last_used_at).unwrap_or(Timestamp::MIN);
+            let used = one.last_used_at;
             now.duration_since(used) < IDLE
         });
         Ok(open)
@@ -197,7 +197,7 @@ impl Engine {
         if let Some(row) = sessions::by_hash(&mut tx.conn(), &hash).await? {
             sessions::delete(&mut tx.conn(), &hash).await?;
             let now = self.clock.now();
-            // Who is not there any more has nothing to sign out of.
+            // Somebody who was removed has no sessions to end.
             if let Some(SignedIn { by, owner, .. }) = SignedIn::of(row, now) {
                 let (kind, id) = kind_of(&owner);
                 by.audit(&mut tx, now, AuditAction::SignOut, kind, id, None).await?;
@@ -260,7 +260,7 @@ impl Engine {
 }
 
 fn is_good(key: &ApiKeyRow, now: Timestamp) -> bool {
-    key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())
+    key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now)
 }
 
 fn kind_of(owner: &Owner) -> (&'static str, &str) {

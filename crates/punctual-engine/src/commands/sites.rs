@@ -170,7 +170,7 @@ impl Engine {
         let new = NewKey { name, scopes: vec![Scope::Site], business_units: None, expires_at: None };
         loop {
             let minted = mint_key(self.random.as_ref(), "site", env);
-            // An id that is taken is as good as impossible; another one is made.
+            // A taken id is practically impossible; another one is made.
             if api_keys::insert(&mut tx.conn(), now, &new_row(now, &minted, &new, Some(site))).await? {
                 return Ok(minted.text);
             }

@@ -2,10 +2,10 @@
 
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
-use punctual_store::{Lane, Stage, audit, notifications, subscribers, work};
+use punctual_store::{Lane, audit, notifications, subscribers};
 use serde_json::json;
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, causes::follow_retry};
 use crate::{Engine, channels::subscriber_channel};
 
 /// Rows of one transaction.
@@ -40,30 +40,12 @@ impl Engine {
             let Some(last) = rows.iter().map(|row| row.seq).max() else { break };
             after = last;
             done.retried += rows.len();
-            let waiting = rows.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
-            work::count_up(&mut tx.conn(), waiting).await?;
-            let entries: Vec<audit::Entry> = rows
-                .iter()
-                .map(|row| audit::Entry {
-                    actor: by.name().to_owned(),
-                    from: Some("parked".into()),
-                    to: Some("pending".into()),
-                    version: Some(row.version),
-                    ..audit::Entry::new(
-                        AuditAction::Retry,
-                        "notification",
-                        row.id,
-                        row.business_unit.as_deref(),
-                    )
-                })
-                .collect();
-            audit::append(&mut tx.conn(), now, &entries).await?;
+            follow_retry(&mut tx, by, now, &rows).await?;
             let entry = audit::Entry {
                 data: Some(json!({ "retried": rows.len() }).to_string()),
                 ..audit::Entry::new(AuditAction::Retry, "subscriber", key, None)
             };
             by.audit_entry(&mut tx, now, entry).await?;
-            tx.raise(Stage::Delivery, now);
             tx.commit().await?;
         }
         let mut reader = self.store.read().await?;

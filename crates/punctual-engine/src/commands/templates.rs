@@ -1,5 +1,6 @@
 //! Templates: subjects and bodies with variables, one variant per locale, checked before they are stored.
 
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 
 use punctual_boxed::boxed;
@@ -62,7 +63,7 @@ impl Engine {
             name: new.name,
             default_locale: new.default_locale,
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let before = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop();
         seen.check(before.map(|before| before.version), &row.name)?;

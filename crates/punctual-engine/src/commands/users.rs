@@ -317,8 +317,8 @@ pub(crate) fn new_row(now: Timestamp, id: Uuid, new: NewUser) -> UserRow {
         issuer: None,
         subject: None,
         rights_from_provider: false,
-        created_at: now.as_microsecond(),
-        updated_at: now.as_microsecond(),
+        created_at: now,
+        updated_at: now,
         last_sign_in_at: None,
         version: 1,
     }

@@ -71,7 +71,7 @@ pub struct ConsumerHealth {
 impl ConsumerHealth {
     /// What the reports of one consumer come to.
     fn of(row: &ConsumerRow, reports: &[&HealthRow], now: Timestamp) -> Self {
-        let fresh_from = earlier(now, FRESH_FOR).as_microsecond();
+        let fresh_from = earlier(now, FRESH_FOR);
         let fresh: Vec<&&HealthRow> = reports.iter().filter(|one| one.reported_at >= fresh_from).collect();
         let in_state =
             |state: ConsumerLink| fresh.iter().filter(|one| one.state == state).map(|one| one.since).min();
@@ -89,21 +89,20 @@ impl ConsumerHealth {
         } else {
             (ConsumerState::NotRunning, gone_since)
         };
-        let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
         let failed = reports.iter().filter(|one| one.last_error_at.is_some());
         let failed = failed.max_by_key(|one| one.last_error_at);
         Self {
             state,
-            since: at(since),
+            since,
             nodes,
-            last_message_at: reports.iter().filter_map(|one| one.last_message_at).max().map(at),
+            last_message_at: reports.iter().filter_map(|one| one.last_message_at).max(),
             lag: fresh
                 .iter()
                 .filter(|one| one.state == ConsumerLink::Connected)
                 .filter_map(|one| one.lag)
                 .max(),
             last_error: failed.and_then(|one| one.last_error.clone()),
-            last_error_at: failed.and_then(|one| one.last_error_at).map(at),
+            last_error_at: failed.and_then(|one| one.last_error_at),
             accepted: reports.iter().map(|one| one.accepted).sum(),
             duplicates: reports.iter().map(|one| one.duplicates).sum(),
             refused: reports.iter().map(|one| one.refused).sum(),
@@ -171,7 +170,7 @@ impl Status {
             consumer: consumer.to_owned(),
             node: node.to_owned(),
             state: ConsumerLink::Connecting,
-            since: now.as_microsecond(),
+            since: now,
             last_message_at: None,
             lag: None,
             last_error: None,
@@ -179,7 +178,7 @@ impl Status {
             accepted: 0,
             duplicates: 0,
             refused: 0,
-            reported_at: 0,
+            reported_at: Timestamp::UNIX_EPOCH,
         };
         Self(Mutex::new(Current { row, is_new: true }))
     }
@@ -199,14 +198,14 @@ impl Status {
         self.change(|row| {
             enter(row, ConsumerLink::Disconnected, now);
             row.last_error = Some(error.to_owned());
-            row.last_error_at = Some(now.as_microsecond());
+            row.last_error_at = Some(now);
             row.lag = None;
         });
     }
 
     pub(super) fn took(&self, now: Timestamp, taken: &[MessageTaken]) {
         self.change(|row| {
-            row.last_message_at = Some(now.as_microsecond());
+            row.last_message_at = Some(now);
             for one in taken {
                 row.accepted += count(one.accepted);
                 row.duplicates += count(one.duplicates);
@@ -230,12 +229,12 @@ impl Status {
     /// What is to be reported, if it is time; the counts start anew.
     pub(super) fn report(&self, now: Timestamp) -> Option<HealthRow> {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due_from = earlier(now, REPORT_EVERY).as_microsecond();
+        let due_from = earlier(now, REPORT_EVERY);
         if !current.is_new && current.row.reported_at > due_from {
             return None;
         }
         current.is_new = false;
-        current.row.reported_at = now.as_microsecond();
+        current.row.reported_at = now;
         let report = current.row.clone();
         (current.row.accepted, current.row.duplicates, current.row.refused) = (0, 0, 0);
         Some(report)
@@ -254,7 +253,7 @@ impl Status {
 fn enter(row: &mut HealthRow, state: ConsumerLink, now: Timestamp) {
     if row.state != state {
         row.state = state;
-        row.since = now.as_microsecond();
+        row.since = now;
     }
 }
 
@@ -274,14 +273,15 @@ mod tests {
             business_unit: None,
             active,
             version: 1,
-            updated_at: 1_000_000,
+            updated_at: Timestamp::from_second(1).expect("an instant"),
         }
     }
 
     fn report(node: &str, state: ConsumerLink, since: i64, reported_at: i64) -> HealthRow {
         let status = Status::new("nats:orders", node, Timestamp::UNIX_EPOCH);
         let report = status.report(Timestamp::UNIX_EPOCH).expect("it is new");
-        let (since, reported_at) = (since * 1_000_000, reported_at * 1_000_000);
+        let at = |second| Timestamp::from_second(second).expect("an instant");
+        let (since, reported_at) = (at(since), at(reported_at));
         HealthRow { state, since, reported_at, accepted: 2, ..report }
     }
 
@@ -297,7 +297,7 @@ mod tests {
             (report("a", ConsumerLink::Disconnected, 10, 990), report("b", ConsumerLink::Connected, 20, 990));
         assert_eq!(of(&[down.clone(), up.clone()]), (ConsumerState::Connected, 20, 4));
         assert_eq!(of(std::slice::from_ref(&down)), (ConsumerState::Disconnected, 10, 2));
-        let old = HealthRow { reported_at: 900_000_000, ..up };
+        let old = HealthRow { reported_at: Timestamp::from_second(900).expect("an instant"), ..up };
         assert_eq!(of(&[down, old.clone()]), (ConsumerState::Disconnected, 10, 4));
         assert_eq!(of(&[old]), (ConsumerState::NotRunning, 900, 2));
         assert_eq!(of(&[]), (ConsumerState::NotRunning, 1, 0));
@@ -325,6 +325,6 @@ mod tests {
         status.failed(at(2), "no answer");
         status.failed(at(5), "no answer");
         let report = status.report(at(6)).expect("it is new");
-        assert_eq!((report.since, report.last_error_at), (2_000_000, Some(5_000_000)));
+        assert_eq!((report.since, report.last_error_at), (at(2), Some(at(5))));
     }
 }

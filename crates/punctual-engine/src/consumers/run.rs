@@ -3,6 +3,7 @@
 use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
+use jiff::Timestamp;
 use punctual_model::{FeedFault, Received, Settled};
 use punctual_store::{
     Lane,
@@ -26,7 +27,7 @@ const ACKNOWLEDGE: &str = "consumers.acknowledge";
 
 /// A consumer that runs here.
 struct Task {
-    written: (i64, i64),
+    written: (i64, Timestamp),
     status: Arc<Status>,
     /// Ends it, whatever becomes of the loop that started it.
     _stop: DropGuard,

@@ -22,7 +22,7 @@ pub enum TakenOnce {
     Now(EventTaken),
     /// It was taken before, and nothing was done.
     Before,
-    /// It could not be taken, alone neither; the log says why.
+    /// It could not be taken, not even by itself; the log says why.
     Failed,
 }
 
@@ -100,7 +100,7 @@ async fn take_new_in(
 ) -> Result<Vec<(usize, TakenOnce)>, StoreError> {
     let distinct: BTreeSet<EventName> = piece.iter().map(|(_, event)| event.name()).collect();
     let distinct: Vec<EventName> = distinct.into_iter().collect();
-    // In order, so that two nodes with the same events wait for each other and not in a circle.
+    // In order, so that two nodes with the same events cannot deadlock.
     let new = known_events::remember(&mut tx.conn(), now, scope, &distinct).await?;
     let mut new: HashSet<EventName> = new.into_iter().collect();
     // Of two with the same name in one batch the first is taken.

@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_store::{
-    After, Lane, Stage, StoreError, Tx, attempts, audit,
+    After, Lane, Stage, StoreError, Tx, attempts, audit, lists,
     notifications::{self, Delivery, NotificationHead, NotificationRow},
 };
 
 use super::{
-    Class, DeliveryReport, Permit, Sending, first_window,
-    plan::{self, Plan, plan},
-    policy::{claim_budget::ClaimBudget, failover},
+    Class, DeliveryReport, Permit, Sending, ToSend, first_window,
+    plan::{Ledger, Plan, plan},
+    policy::{claim_budget::ClaimBudget, failover, postponed},
     settle::Outcomes,
 };
 use crate::{
@@ -23,6 +23,10 @@ use crate::{
     intake::UNROUTED,
     marks::Start,
 };
+
+/// Messages to more targets than this, and those with files, are not claimed ahead of their calls: what is claimed is held
+/// in memory.
+const TARGETS_CLAIMED_AHEAD: usize = 100;
 
 /// An open channel, with permits for the calls of a claim.
 pub(crate) struct Open {
@@ -230,6 +234,7 @@ impl Engine {
         let Some(open) = open else { return Ok((None, settled)) };
         let (reservation, given_back) = self.take_slots(tx, budget, &open.channel, &mut items, now).await?;
         settled.extend(given_back);
+        settled.extend(give_back_large(&mut items, open.permits.count(), now));
         if items.is_empty() {
             return Ok((None, settled));
         }
@@ -238,7 +243,9 @@ impl Engine {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
         let (channel, permits) = (open.channel.clone(), open.permits.split(intents.len()));
-        Ok((Some(Sending { channel, items, reservation, permits, claimed_at: now, batch: None }), settled))
+        let sending =
+            Sending { channel, items, reservation, permits, claimed_at: now, batch: None, backlog: None };
+        Ok((Some(sending), settled))
     }
 
     async fn plan_in(
@@ -249,10 +256,11 @@ impl Engine {
         rows: Vec<NotificationRow>,
         now: Timestamp,
     ) -> Result<Vec<Plan>, StoreError> {
-        let lists = plan::lists_of(tx, &rows).await?;
+        let names = rows.iter().filter_map(|row| row.list_name.clone()).collect();
+        let lists = lists::named(&mut tx.conn(), names).await?;
         let again: Vec<i64> = rows.iter().filter(|row| row.attempts > 1).map(|row| row.seq).collect();
         let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
-        let ledger = plan::Ledger::new(earlier);
+        let ledger = Ledger::new(earlier);
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
         let plans = rows
             .into_iter()
@@ -315,14 +323,14 @@ impl Engine {
         now: Timestamp,
     ) -> Result<DeliveryReport, EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let parked = notifications::settle(&mut tx.conn(), now, std::slice::from_ref(delivery)).await?;
+        let parked = notifications::settle(&mut tx.conn(), now, &[delivery]).await?;
         if parked.is_empty() {
             return Ok(DeliveryReport { lost: 1, ..Default::default() });
         }
         let data = BTreeMap::from([("error", error), ("channel", head.channel.as_str())]);
         let unit = head.business_unit.as_deref();
         let entry = audit::Entry {
-            to: Some("parked".into()),
+            to: Some(NotificationStatus::Parked.as_str().into()),
             version: Some(delivery.token + 1),
             reason: delivery.reason.map(Into::into),
             data: serde_json::to_string(&data).ok(),
@@ -338,6 +346,24 @@ impl Engine {
         tx.commit().await?;
         Ok(DeliveryReport { parked: 1, ..Default::default() })
     }
+}
+
+/// Gives back what is large to hold and has no permit yet.
+fn give_back_large(
+    items: &mut Vec<ToSend>,
+    permits: usize,
+    now: Timestamp,
+) -> Vec<(NotificationRow, Delivery)> {
+    let mut without_permit = items.split_off(permits.min(items.len()));
+    let is_large =
+        |item: &mut ToSend| item.row.attachments.is_some() || item.targets.len() > TARGETS_CLAIMED_AHEAD;
+    let large: Vec<ToSend> = without_permit.extract_if(.., is_large).collect();
+    items.append(&mut without_permit);
+    let given_back = large.into_iter().map(|item| {
+        let delivery = postponed(&item.row, now);
+        (item.row, delivery)
+    });
+    given_back.collect()
 }
 
 /// Which rows a claim takes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_model::{NextAttempt, NotificationEvent, ReasonCode, RetryPolicy, SendOutcome};
-use punctual_store::notifications::{Delivery, NotificationRow};
+use punctual_store::notifications::Delivery;
 
 use super::{
     ToSend, parked,
@@ -77,9 +77,7 @@ pub(super) fn conclude(
                 ..row.after(NotificationEvent::FailTransient)
             },
             // Those that were not called have their attempts before them.
-            NextAttempt::GiveUp if unfinished => {
-                Delivery { last_error: Some(error), ..handed_back(row, now) }
-            }
+            NextAttempt::GiveUp if unfinished => Delivery { last_error: Some(error), ..postponed(row, now) },
             NextAttempt::GiveUp => {
                 Delivery { retry_count: attempts, ..parked(row, ReasonCode::RetriesExhausted, error) }
             }
@@ -87,7 +85,7 @@ pub(super) fn conclude(
     }
     // Some were not called, or wait for an hour or a slot: it goes on, and what has failed for good is not retried.
     let rest = match item.later {
-        _ if unfinished => Some(handed_back(row, now)),
+        _ if unfinished => Some(postponed(row, now)),
         Some((until, reason)) => Some(deferred(row, until, reason)),
         None => None,
     };
@@ -108,9 +106,4 @@ pub(super) fn conclude(
         return Delivery { retry_count: attempts, ..parked(row, reason, error) };
     }
     Delivery { retry_count: attempts, ..row.after(NotificationEvent::Deliver) }
-}
-
-/// A notification that any node may go on with at once.
-pub(super) fn handed_back(row: &NotificationRow, now: Timestamp) -> Delivery {
-    postponed(row, now)
 }

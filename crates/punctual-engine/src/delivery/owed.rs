@@ -110,7 +110,11 @@ impl Engine {
         let mut settled = Vec::with_capacity(rows.len());
         for row in &rows {
             let id = row.notification_id.parse().map_err(|_| StoreError::Stored("owed.notification_id"))?;
-            let status = if row.arrived { NotificationStatus::Delivered } else { row.status };
+            let status = if row.arrived {
+                NotificationStatus::Delivered
+            } else {
+                row.status.known().ok_or(StoreError::Stored("owed.status"))?
+            };
             settled.push((WorkId(row.work_id), id, status));
         }
         let panicked = self.follow_settled(tx, settled, now).await?;

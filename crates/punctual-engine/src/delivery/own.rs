@@ -118,7 +118,15 @@ impl Engine {
             let permits = permits.split(window.len());
             intents.extend(window);
             let reservation = Reservation::default();
-            sendings.push(Sending { channel, items, reservation, permits, claimed_at: now, batch: None });
+            sendings.push(Sending {
+                channel,
+                items,
+                reservation,
+                permits,
+                claimed_at: now,
+                batch: None,
+                backlog: None,
+            });
         }
         if !intents.is_empty() {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;

@@ -7,9 +7,9 @@ use punctual_model::{
     AttemptOutcome, ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable,
 };
 use punctual_store::{
-    Named, StoreError, Tx,
+    Named,
     attempts::AttemptRow,
-    lists::{self, ListRow},
+    lists::ListRow,
     notifications::{Delivery, NotificationRow},
 };
 
@@ -86,11 +86,6 @@ impl Ledger {
     }
 }
 
-pub(super) async fn lists_of(tx: &mut Tx, rows: &[NotificationRow]) -> Result<Named<ListRow>, StoreError> {
-    let names = rows.iter().filter_map(|row| row.list_name.clone()).collect();
-    lists::named(&mut tx.conn(), names).await
-}
-
 pub(super) fn plan(
     row: NotificationRow,
     channel_is_open: bool,
@@ -156,7 +151,7 @@ fn too_late(row: &NotificationRow, ledger: &Ledger) -> Delivery {
 /// Leaves out who already has it, and who cannot be reached.
 fn choose(row: NotificationRow, targets: Targets, ledger: &Ledger) -> Plan {
     let mut failed_before = None;
-    // An operator's retry starts the count again, and with it the targets that had failed for good.
+    // An operator's retry resets the count, and targets that had failed for good are attempted again.
     let attempts_all_failed = row.retry_count == 0;
     let mut open = Targets::default();
     for target in targets {

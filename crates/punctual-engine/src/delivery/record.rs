@@ -121,24 +121,10 @@ impl Engine {
         window: Window,
         until: Until,
     ) -> Result<Written, EngineError> {
-        let written = self.write_over_outages(channel, reservation, &window, until).await;
-        for part in &window.parts {
-            self.report_attempt(&part.item.row, &part.answers, part.delivery.as_ref());
-        }
-        written
-    }
-
-    async fn write_over_outages(
-        &self,
-        channel: Arc<Opened>,
-        reservation: Reservation,
-        window: &Window,
-        until: Until,
-    ) -> Result<Written, EngineError> {
         let mut attempts = 0;
-        loop {
-            let error = match self.write_in_pieces(&channel, &reservation, window, attempts > 0).await {
-                Ok(written) => return Ok(written),
+        let written = loop {
+            let error = match self.write_in_pieces(&channel, &reservation, &window, attempts > 0).await {
+                Ok(written) => break Ok(written),
                 Err(error) => error,
             };
             attempts += 1;
@@ -148,14 +134,18 @@ impl Engine {
                 "results of calls could not be recorded; retrying"
             );
             match until {
-                Until::Limited if attempts >= ATTEMPTS => return Err(error),
+                Until::Limited if attempts >= ATTEMPTS => break Err(error),
                 Until::Written(_) if attempts >= ATTEMPTS => {
                     let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(attempts));
                     self.clock.sleep_until(later(self.clock.now(), pause)).await;
                 }
                 Until::Limited | Until::Written(_) => {}
             }
+        };
+        for part in &window.parts {
+            self.report_attempt(&part.item.row, &part.answers, part.delivery.as_ref());
         }
+        written
     }
 
     async fn write_in_pieces(
@@ -211,7 +201,7 @@ impl Engine {
         }
         let answers: Vec<_> = parts.iter().flat_map(Part::answered).collect();
         self.follow_answers(&mut tx, channel, &answers, now).await?;
-        let held = self.hold_next(&mut tx, channel, parts, now).await?;
+        let held = self.hold_next(&mut tx, parts).await?;
         let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
         let settled: Vec<_> =
             parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
@@ -250,7 +240,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The same for each answer by itself: one that the database refuses costs no other its receipt or suppression.
+    /// The same for each answer by itself: where the database refuses one, the others keep their receipts and suppressions.
     async fn follow_answers_alone(&self, channel: &Opened, part: &Part) -> Result<(), EngineError> {
         for (row, answer) in part.answered() {
             let followed = async {
@@ -270,22 +260,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Renews the claims of the notifications that have calls to start; returns those that are still ours. The renewal
-    /// locks the row: whoever sweeps it comes before, or finds the intents that follow.
-    async fn hold_next(
-        &self,
-        tx: &mut Tx,
-        channel: &Opened,
-        parts: &[Part],
-        now: Timestamp,
-    ) -> Result<HashSet<i64>, StoreError> {
+    /// Locks the notifications that have calls to start; returns those whose claims are still ours. Whoever sweeps such a
+    /// row comes before, or finds the intents that follow.
+    async fn hold_next(&self, tx: &mut Tx, parts: &[Part]) -> Result<HashSet<i64>, StoreError> {
         let next = parts.iter().filter(|part| !part.intend.is_empty());
         let tokens: Vec<(i64, i64)> = next.map(|part| (part.item.row.seq, part.item.row.version)).collect();
         if tokens.is_empty() {
             return Ok(HashSet::new());
         }
-        let lease_until = later(now, self.lease_for(Some(channel)));
-        Ok(notifications::renew(&mut tx.conn(), lease_until, &tokens).await?.into_iter().collect())
+        Ok(notifications::hold(tx, &tokens).await?.into_iter().collect())
     }
 
     /// Writes the intents of calls that start next, and takes back those of calls that were not started.
@@ -382,7 +365,7 @@ impl Engine {
     ) -> Result<DeliveryReport, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let held = notifications::settle(&mut tx.conn(), now, std::slice::from_ref(delivery)).await?;
+        let held = notifications::settle(&mut tx.conn(), now, &[delivery]).await?;
         write_results(&mut tx, results).await?;
         let data = BTreeMap::from([("error", error)]);
         let unit = row.business_unit.as_deref();

@@ -5,46 +5,36 @@
 //! way. No call starts after a stop was asked for, after the trusted end of the lease, or while its renewal has failed.
 
 mod call;
+mod calls;
 mod trust;
 mod underway;
+mod window;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
-use futures_util::{
-    FutureExt, StreamExt,
-    future::{BoxFuture, pending},
-    stream::FuturesUnordered,
-};
+use futures_util::future::{BoxFuture, pending};
 use jiff::Timestamp;
-use punctual_model::{ReasonCode, SendOutcome};
-use punctual_store::{
-    Lane,
-    notifications::{self, Delivery},
-};
+use punctual_model::{ReasonCode, SendOutcome, delivery_policy::Breaker};
+use punctual_store::{Lane, delivery_policy::circuits::CircuitKey, notifications};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeliveryReport, Permit, Reservation, Sending, ToSend,
-    conclude::{conclude, handed_back},
+    Backlog, DeliveryReport, Permit, Reservation, Sending, ToSend,
     files::{Files, Unread},
     parked,
-    policy::failover,
-    record::{Part, Window, Written},
+    record::Written,
     render::{Templates, Unrenderable},
 };
 use crate::{
-    Engine, EngineError, Opened,
-    config::later,
-    confine::panic_message,
-    due::chain,
-    traced::{CALLS_TRACED, attempt_ended},
+    Engine, EngineError, Opened, config::later, confine::panic_message, due::chain, traced::CALLS_TRACED,
 };
 use call::Called;
+use calls::Calls;
 use trust::Trust;
 use underway::{Content, Queue, Underway};
 
@@ -98,8 +88,9 @@ struct Sender<'e> {
     queue: Queue,
     /// Notifications with something to write.
     touched: BTreeSet<i64>,
-    calls: FuturesUnordered<BoxFuture<'static, (i64, Called)>>,
+    calls: Calls,
     permits: Permit,
+    backlog: Option<Backlog>,
     trust: Arc<Trust>,
     /// No call starts any more.
     halted: bool,
@@ -113,7 +104,7 @@ impl Engine {
         sending: Sending,
         until: Until,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, mut items, reservation, permits, claimed_at, batch } = sending;
+        let Sending { channel, mut items, reservation, permits, claimed_at, batch, backlog } = sending;
         self.trace_attempts(&mut items, &channel, claimed_at, batch);
         let mut sender = Sender {
             engine: self,
@@ -124,8 +115,9 @@ impl Engine {
             items: HashMap::with_capacity(items.len()),
             queue: Queue::default(),
             touched: BTreeSet::new(),
-            calls: FuturesUnordered::new(),
+            calls: Calls::default(),
             permits,
+            backlog,
             halted: false,
             report: DeliveryReport::default(),
         };
@@ -229,7 +221,7 @@ impl Sender<'_> {
         let mut renew_at = engine.clock.sleep_until(later(engine.clock.now(), engine.config.renew_every));
         loop {
             self.gather();
-            if !self.halted && (until.is_stopped() || self.is_past_its_reservation()) {
+            if !self.halted && self.must_halt() {
                 self.halt();
             }
             if writing.is_none() {
@@ -240,6 +232,9 @@ impl Sender<'_> {
                 } else if self.items.is_empty() {
                     return Ok(self.report);
                 }
+            }
+            if self.backlog.is_some() && (self.halted || self.items.values().all(Underway::is_begun)) {
+                self.backlog = None;
             }
             match self.queue.class().filter(|_| self.permits.count() == 0 && self.may_start()) {
                 Some(class) if waiting.is_none() => {
@@ -277,9 +272,9 @@ impl Sender<'_> {
     /// Takes the answers that are there already, so that many are written together.
     fn gather(&mut self) {
         for _ in 0..WRITTEN_AT_ONCE {
-            match self.calls.next().now_or_never() {
-                Some(Some((seq, called))) => self.ended(seq, called),
-                _ => return,
+            match self.calls.take_ended() {
+                Some((seq, called)) => self.ended(seq, called),
+                None => return,
             }
         }
     }
@@ -294,6 +289,23 @@ impl Sender<'_> {
             }
         }
         self.touched.insert(seq);
+    }
+
+    /// Whether the calls that are left are not to be made, or not like this: after a stop, after the end of their slots, where
+    /// the channel was replaced, or where its circuit has opened.
+    fn must_halt(&self) -> bool {
+        if self.until.is_stopped() || self.is_past_its_reservation() {
+            return true;
+        }
+        self.queue.class().is_some()
+            && (!self.engine.channels.is_current(self.channel.key.as_str(), &self.channel)
+                || self.has_open_circuit())
+    }
+
+    fn has_open_circuit(&self) -> bool {
+        let circuit = self.engine.policy.circuit(&CircuitKey::of_channel(self.channel.key.as_str()));
+        circuit.is_some_and(|circuit| circuit.open_until > self.engine.clock.now())
+            && self.channel.breaker(self.engine.config.breaker) != Breaker::OFF
     }
 
     fn may_start(&self) -> bool {
@@ -314,6 +326,7 @@ impl Sender<'_> {
         let not_after = later(intended_at, self.engine.lease_for(Some(&self.channel)));
         let Some(one) = self.items.get_mut(&seq) else { return };
         let may_start = may_start && !one.is_over;
+        let waits = self.channel.channel.waits();
         let to = (from + count).min(one.item.targets.len());
         for target in &one.item.targets[from.min(to)..to] {
             if !may_start {
@@ -326,7 +339,7 @@ impl Sender<'_> {
             let trace = one.trace.context().filter(|_| one.started < CALLS_TRACED);
             let call =
                 call::Call { channel, item, content, target: target.clone(), permit, not_after, trace };
-            self.calls.push(Box::pin(engine.call(call, self.trust.clone())));
+            self.calls.start(waits, engine.call(call, self.trust.clone()));
             one.started += 1;
         }
         if !may_start {
@@ -354,72 +367,6 @@ impl Sender<'_> {
             }
             Some(_) | None => drop(self.permits.split(usize::MAX)),
         }
-    }
-
-    /// What is to be written now: answers, ends, and the intents of the next calls.
-    fn next_window(&mut self) -> Option<Window> {
-        let now = self.engine.clock.now();
-        let mut parts: BTreeMap<i64, Part> = BTreeMap::new();
-        if self.may_start() {
-            self.choose_next_calls(&mut parts);
-        }
-        let mut ended = Vec::new();
-        let touched = std::mem::take(&mut self.touched);
-        for seq in touched {
-            let Some(one) = self.items.get_mut(&seq) else { continue };
-            let part = parts.entry(seq).or_insert_with(|| Part::new(one.item.clone()));
-            part.speaks_of_channel = one.given.is_none();
-            part.answers = std::mem::take(&mut one.fresh);
-            part.withdraw = std::mem::take(&mut one.unstarted);
-            ended.extend(part.answers.iter().map(|answer| answer.at));
-            if one.has_ended(self.halted) {
-                if let Some(one) = self.items.remove(&seq) {
-                    part.delivery = Some(self.conclude(one, now));
-                }
-                self.queue.remove(seq);
-            }
-        }
-        parts.retain(|_, part| !part.is_empty());
-        if parts.is_empty() {
-            return None;
-        }
-        let answers = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
-        let probe_results = self.engine.probe_results(&self.channel, answers, now);
-        Some(Window { parts: parts.into_values().collect(), probe_results, ended, made_at: now })
-    }
-
-    /// One target of each notification in turn, for as many calls as there are permits.
-    fn choose_next_calls(&mut self, parts: &mut BTreeMap<i64, Part>) {
-        for _ in 0..self.permits.count() {
-            let Some(seq) = self.queue.pop() else { return };
-            let Some(one) = self.items.get_mut(&seq) else { continue };
-            let Some(target) = one.item.targets.get(one.intended) else { continue };
-            let part = parts.entry(seq).or_insert_with(|| Part::new(one.item.clone()));
-            part.intend.push(target.clone());
-            one.intended += 1;
-            one.being_intended += 1;
-            self.queue.push(one);
-        }
-    }
-
-    fn conclude(&self, one: Underway, now: Timestamp) -> Delivery {
-        let (engine, channel) = (self.engine, &self.channel);
-        let Underway { item, tally, given, started, answered, trace, .. } = one;
-        let unfinished = started < item.targets.len();
-        let mut delivery = match given {
-            Some(delivery) => delivery,
-            None if answered == 0 && unfinished && tally.is_empty() => handed_back(&item.row, now),
-            None => conclude(&item, tally, unfinished, &channel.retry, channel.at_most_once, now, || {
-                engine.random.unit()
-            }),
-        };
-        if self.reservation.probe {
-            delivery = engine.not_counted(&item.row, delivery, now);
-        }
-        let delivery = failover::for_left_out(&item, delivery);
-        let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
-        attempt_ended(trace, &delivery);
-        delivery
     }
 
     fn written(&mut self, written: Written) {

@@ -1,7 +1,6 @@
 //! What a message said, made again from what is stored: its own texts and values, or those and the version of its template
 //! that was in force when it was sent. No rendered text is kept for it.
 
-use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::AttemptOutcome;
 use punctual_store::{attempts, notifications::NotificationRow, templates};
@@ -59,11 +58,8 @@ impl Engine {
         let arrived = tried.iter().filter(|one| one.outcome == Some(AttemptOutcome::Delivered));
         let shown =
             arrived.max_by_key(|one| one.started_at).or(tried.iter().max_by_key(|one| one.started_at));
-        let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
         let (began, ended, basis) = match shown {
-            Some(one) => {
-                (instant(one.started_at), instant(one.finished_at.unwrap_or(one.started_at)), Basis::Template)
-            }
+            Some(one) => (one.started_at, one.finished_at.unwrap_or(one.started_at), Basis::Template),
             None => (self.clock.now(), self.clock.now(), Basis::Now),
         };
         let Some(version) = templates::in_force(&mut reader.conn(), &name, began).await? else {

@@ -39,7 +39,7 @@ impl Engine {
         let held: HashSet<i64> = if rows.is_empty() {
             HashSet::new()
         } else {
-            let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| (*delivery).clone()).collect();
+            let deliveries: Vec<&Delivery> = rows.iter().map(|(_, delivery)| *delivery).collect();
             notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect()
         };
         let uncertain = write_results(tx, attempts).await?;
@@ -174,7 +174,7 @@ pub(super) async fn reported(
     Ok(back)
 }
 
-/// Those of these rows that have taken the step we wanted them to take, and no other.
+/// The rows that are at exactly the version and status that this settling writes.
 async fn settled_before(
     tx: &mut Tx,
     rows: &[(&NotificationRow, &Delivery)],

@@ -95,7 +95,7 @@ fn leave_out(
             target: target.clone(),
             reason: ReasonCode::Suppressed.into(),
             detail: Some(row.reason.clone()),
-            at: now.as_microsecond(),
+            at: now,
         });
         last = Some((target, row.reason.clone()));
     }
@@ -129,7 +129,7 @@ fn in_words(last: Option<(String, String)>) -> String {
     }
 }
 
-/// The address onto which a refusal sheds a light that lasts.
+/// The address that a permanent refusal puts on the suppression list.
 pub(super) fn refused(row: &NotificationRow, answer: &Answer) -> Option<SuppressionRow> {
     let SendOutcome::Permanent { reason, error } = &answer.outcome else { return None };
     if row.channel.starts_with(SUBSCRIBERS) {

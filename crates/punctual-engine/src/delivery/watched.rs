@@ -1,8 +1,8 @@
-//! Telling workflows of attempts, for their logs: once for each, by the node that made it.
+//! Reports attempts to workflows, for their logs: each once, by the node that made it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use punctual_model::{NotificationStatus, SendOutcome};
+use punctual_model::{AttemptOutcome, NotificationStatus, SendOutcome};
 use punctual_store::notifications::{Delivery, NotificationRow};
 
 use super::send::Answer;
@@ -41,14 +41,15 @@ impl Engine {
 fn failure<'a>(delivery: &'a Delivery, answers: &[Answer]) -> Option<(&'a str, &'a str)> {
     let error = delivery.last_error.as_deref();
     match delivery.status {
-        NotificationStatus::Parked => {
-            Some((delivery.reason.map_or("parked", |reason| reason.as_str()), error.unwrap_or_default()))
-        }
+        NotificationStatus::Parked => Some((
+            delivery.reason.map_or(delivery.status.as_str(), |reason| reason.as_str()),
+            error.unwrap_or_default(),
+        )),
         NotificationStatus::Pending | NotificationStatus::Retrying => {
             let uncertain =
                 answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. }));
-            let word = if uncertain { "uncertain" } else { "transient" };
-            error.map(|error| (delivery.reason.map_or(word, |reason| reason.as_str()), error))
+            let word = if uncertain { AttemptOutcome::Uncertain } else { AttemptOutcome::Transient };
+            error.map(|error| (delivery.reason.map_or(word.as_str(), |reason| reason.as_str()), error))
         }
         NotificationStatus::Delivered | NotificationStatus::Withdrawn | NotificationStatus::Discarded => None,
     }

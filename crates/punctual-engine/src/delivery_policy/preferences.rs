@@ -73,7 +73,7 @@ impl Engine {
         match self.replace_delivery_policy(by, None, policy).await {
             Ok(()) => Ok(()),
             Err(CommandError::Engine(error)) => Err(error),
-            // Nothing that was seen was named, so that nothing can be stale.
+            // The caller names no version, so nothing can be stale.
             Err(_) => Err(EngineError::NotFound),
         }
     }

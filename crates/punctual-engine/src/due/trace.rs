@@ -26,7 +26,7 @@ impl Trace {
         let input: Value = serde_json::from_str(&row.input).unwrap_or_else(|_| row.input.clone().into());
         let content = json!({
             "at": now, "node": node, "key": row.key, "kind": row.kind, "input": input, "inputHash": row.input_hash,
-            "dueAt": Timestamp::from_microsecond(row.due_at).ok(), "failuresBefore": row.retry_count,
+            "dueAt": Some(row.due_at), "failuresBefore": row.retry_count,
             "outcome": outcome, "path": given,
         });
         Self { id: row.id, blob: format!("traces/work/{}/{}.json", row.id, row.version + 1), content }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use punctual_store::personal::ErasureRow;
 use serde::{Deserialize, Serialize};
 
-use super::{Erasure, KindCount, Person, moment};
+use super::{Erasure, KindCount, Person};
 use crate::{
     Vault,
     keys::{digest, hex},
@@ -68,7 +68,7 @@ pub(super) fn of_row(row: &ErasureRow) -> Erasure {
             row.erased.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         Certificate {
             id: row.id.clone(),
-            erased_at: moment(done_at),
+            erased_at: done_at,
             erased_by: row.requested_by.clone(),
             business_units: row.units.as_deref().and_then(|units| serde_json::from_str(units).ok()),
             subject_hash: row.subject_hash.clone(),
@@ -79,5 +79,5 @@ pub(super) fn of_row(row: &ErasureRow) -> Erasure {
             signature: row.signature.clone().unwrap_or_default(),
         }
     });
-    Erasure { id: row.id.clone(), status: row.status, created_at: moment(row.created_at), found, certificate }
+    Erasure { id: row.id.clone(), status: row.status, created_at: row.created_at, found, certificate }
 }

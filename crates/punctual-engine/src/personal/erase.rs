@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{AuditAction, ErasureStatus, FileRef, ReasonCode, WorkKey};
+use punctual_model::{AuditAction, ErasureStatus, FileRef, NotificationStatus, ReasonCode, WorkKey};
 use punctual_store::{Lane, audit, personal as store, suppressions, uploads, work};
 
 use super::{
@@ -59,7 +59,7 @@ impl Engine {
             if outcome.remaining.is_empty() { ErasureStatus::Done } else { ErasureStatus::Incomplete };
         let text = serde_json::to_string(&outcome).unwrap_or_default();
         row.signature = Some(certificate::signature(&self.vault, &row, &text, now));
-        row.done_at = Some(now.as_microsecond());
+        row.done_at = Some(now);
         let entry = audit::Entry {
             to: Some(row.status.as_str().to_owned()),
             data: Some(
@@ -225,7 +225,7 @@ impl Engine {
         let entries: Vec<audit::Entry> = withdrawn
             .iter()
             .map(|row| audit::Entry {
-                to: Some("withdrawn".to_owned()),
+                to: Some(NotificationStatus::Withdrawn.as_str().to_owned()),
                 version: Some(row.version),
                 reason: Some(ReasonCode::Erased.into()),
                 ..audit::Entry::new(

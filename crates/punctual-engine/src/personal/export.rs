@@ -5,7 +5,7 @@ use punctual_model::{AttemptOutcome, AuditAction, Reach};
 use punctual_store::{Lane, attempts, audit, notifications, personal as store, receipts};
 use serde_json::{Map, Value, json};
 
-use super::{Findings, Person, certificate::subject_hash, erase::only_unit, moment};
+use super::{Findings, Person, certificate::subject_hash, erase::only_unit};
 use crate::{Actor, CommandError, Engine};
 
 /// Rows of each kind in one document. Who has more is found again with the part that is missing said.
@@ -53,16 +53,18 @@ impl Engine {
         document.put("notifications", messages, found.notifications.len());
         document.take("messages", &found.messages, |one| {
             json!({ "id": one.row.id, "subject": one.row.subject, "body": one.row.body, "html": one.row.html,
-                "context": one.row.context.as_deref().map(read), "sendAt": moment(one.row.send_at).to_string() })
+                "context": one.row.context.as_ref().map(|context| read(context.as_str())), "sendAt": one.row.send_at.to_string() })
         });
         document.take("surveys", &found.instances, |one| {
             json!({ "id": one.public_id, "survey": one.survey_id, "status": one.status,
                 "recipient": one.recipient_address, "customerRef": one.customer_ref,
-                "metadata": read(&one.metadata), "triggeredAt": moment(one.triggered_at).to_string() })
+                "metadata": read(&one.metadata), "triggeredAt": one.triggered_at.to_string() })
         });
-        document.take("answers", &found.responses, |one| {
-            json!({ "answers": read(&one.answers), "completedAt": moment(one.completed_at).to_string() })
-        });
+        document.take(
+            "answers",
+            &found.responses,
+            |one| json!({ "answers": read(&one.answers), "completedAt": one.completed_at.to_string() }),
+        );
         document.take(
             "sources",
             &found.sources,
@@ -124,7 +126,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let conn = &mut reader.conn();
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-        let text = |one: &store::FoundText| json!({ "subject": one.subject, "body": one.body, "at": moment(one.at).to_string() });
+        let text = |one: &store::FoundText| json!({ "subject": one.subject, "body": one.body, "at": one.at.to_string() });
         let count = |rows: i64| usize::try_from(rows).unwrap_or(0);
         if found.is_of_all {
             let people = found.people_names();
@@ -136,7 +138,7 @@ impl Engine {
         let (mut events, mut reported) = (Vec::new(), Vec::new());
         for some in found.events[..found.events.len().min(MOST)].chunks(AT_ONCE) {
             events.extend(store::published(conn, some.to_vec()).await?.iter().map(|one| {
-                json!({ "type": one.event_type, "payload": read(&one.payload), "at": moment(one.created_at).to_string() })
+                json!({ "type": one.event_type, "payload": read(&one.payload), "at": one.created_at.to_string() })
             }));
         }
         document.put("events", events, found.events.len());
@@ -159,7 +161,7 @@ impl Engine {
         }
         let all = count(found.audit.values().sum());
         let entry = |one: &store::FoundEntry| {
-            json!({ "at": moment(one.at).to_string(), "action": one.action,
+            json!({ "at": one.at.to_string(), "action": one.action,
                 "subject": format!("{}/{}", one.subject_kind, one.subject_id), "reason": one.reason,
                 "data": one.data.as_deref().map(read) })
         };
@@ -184,7 +186,7 @@ impl Engine {
                     .filter(|attempt| attempt.notification_seq == message.seq)
                     .map(|attempt| {
                         json!({ "target": attempt.target, "channel": attempt.channel,
-                            "at": moment(attempt.started_at).to_string(), "outcome": attempt.outcome.map(AttemptOutcome::as_str) })
+                            "at": attempt.started_at.to_string(), "outcome": attempt.outcome.map(AttemptOutcome::as_str) })
                     })
                     .collect();
                 rows.push(json!({

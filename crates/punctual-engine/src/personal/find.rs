@@ -136,7 +136,7 @@ impl Findings {
             ("address", suppressed.into_iter().collect(), true),
             ("user", self.user.iter().map(|one| one.id.clone()).collect(), true),
         ];
-        // Of preferences that are gone, too: their entries name the address.
+        // Preferences that were removed count too: their entries name the address.
         if self.is_of_all {
             preferences.extend(self.names.people());
         }
@@ -331,7 +331,8 @@ async fn work_and_messages(
             continue;
         }
         for row in messages::by_ids(conn, reach, ids).await? {
-            let others = row.targets.as_deref().and_then(|targets| scrub::others(targets, &found.names));
+            let targets = row.targets.as_ref();
+            let others = targets.and_then(|targets| scrub::others(targets.as_str(), &found.names));
             if let (Some(others), Some(&(work_id, is_pending))) = (others, sends.get(&row.id)) {
                 found.messages.push(TheirMessage { row, others, work_id, is_pending });
             }

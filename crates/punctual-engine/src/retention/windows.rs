@@ -223,22 +223,19 @@ impl Engine {
             Window::Files => (None, false),
             Window::Work => {
                 let rows = store::ended_work(conn, 0, i64::MAX, before, LOOKED_AT).await?;
-                let past = rows.iter().filter(|row| {
-                    row.is_over
-                        && row.created_at < before.as_microsecond()
-                        && row.input != store::PURGED_INPUT
-                });
+                let past = rows
+                    .iter()
+                    .filter(|row| row.is_over && row.created_at < before && row.input != store::PURGED_INPUT);
                 counted(past.count(), rows.len())
             }
             Window::Surveys => {
                 let rows = store::ended_instances(conn, 0, i64::MAX, before, LOOKED_AT).await?;
-                let past =
-                    rows.iter().filter(|row| row.is_over && row.triggered_at < before.as_microsecond());
+                let past = rows.iter().filter(|row| row.is_over && row.triggered_at < before);
                 counted(past.count(), rows.len())
             }
             Window::Audit => {
                 let rows = audit::entries_after(conn, 0, i64::MAX, LOOKED_AT).await?;
-                let past = rows.iter().take_while(|row| row.at < before.as_microsecond()).count();
+                let past = rows.iter().take_while(|row| row.at < before).count();
                 counted(past, past)
             }
             Window::Ids => {

@@ -130,7 +130,9 @@ async fn a_look_at_another_system_that_failed_is_shown_until_one_succeeds(bed: T
     assert!(found[0].contains(&keys[1]), "{found:?}");
     assert!(shown(&bed, Kind::Failed).await.is_empty(), "and not as work of its own");
     let mut tx = bed.begin().await;
-    reconciliations::put(&mut tx.conn(), bed.after(1), "external:crm", 0, "{}").await.unwrap();
+    reconciliations::put(&mut tx.conn(), bed.after(1), "external:crm", Timestamp::UNIX_EPOCH, "{}")
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     assert!(shown(&bed, Kind::Reconcile).await.is_empty());
 }

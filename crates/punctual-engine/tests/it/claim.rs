@@ -26,7 +26,7 @@ async fn a_row_that_is_due_is_claimed_with_a_lease_and_a_token(bed: TestBed) {
     tx.commit().await.unwrap();
     let row = bed.work("k:1").await;
     assert_eq!(row.status.as_str(), "processing");
-    assert_eq!(row.lease_expires_at, Some(bed.after(60).as_microsecond()));
+    assert_eq!(row.lease_expires_at, Some(bed.after(60)));
     assert_eq!((claimed[0].version, row.version), (2, 2), "a claim raises the version by one");
     bed.leaves_open("it was only claimed");
 }
@@ -213,7 +213,7 @@ async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: TestBed) {
         })
         .await;
         bed.wait(20);
-        let until = bed.after(60).as_microsecond();
+        let until = bed.after(60);
         signal("the renewal", async {
             while bed.work("k:1").await.lease_expires_at < Some(until) {
                 tokio::task::yield_now().await;

@@ -35,7 +35,7 @@ fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
             "skip" => Decision::Skip(ReasonCode::SourceNoLongerValid),
             "fail" => Decision::Fail(ReasonCode::DefinitionInvalid),
             "hold" => Decision::Hold(ReasonCode::InputUnreadable),
-            "defer" if row.due_at >= now.as_microsecond() => Decision::Defer(later, ReasonCode::QuietHours),
+            "defer" if row.due_at >= now => Decision::Defer(later, ReasonCode::QuietHours),
             "retry" => Decision::Retry(ReasonCode::SourceUnavailable),
             _ => Decision::Deliver(Vec::new()),
         }
@@ -131,7 +131,7 @@ async fn defer_waits_without_counting_a_failure(bed: TestBed) {
     assert_eq!(bed.tick().await.due.deferred, 1);
     let row = bed.work("defer:1").await;
     assert_eq!((row.status.as_str(), row.retry_count), ("pending", 0));
-    assert_eq!((row.ready_at, row.due_at), (bed.after(600).as_microsecond(), bed.now().as_microsecond()));
+    assert_eq!((row.ready_at, row.due_at), (bed.after(600), bed.now()));
     assert_eq!(row.reason_code.as_deref(), Some("quiet-hours"));
     assert_eq!(bed.run_for(599).await.done.due.claimed, 0);
     assert_eq!(bed.run_for(1).await.done.due.completed, 1);
@@ -143,7 +143,7 @@ async fn r12_retries_climb_the_ladder_and_then_hold(bed: TestBed) {
         assert_eq!(bed.tick().await.due.retried, 1);
         let row = bed.work("retry:1").await;
         assert_eq!(row.retry_count, failures);
-        assert_eq!(row.next_retry_at, Some(bed.after(wait).as_microsecond()));
+        assert_eq!(row.next_retry_at, Some(bed.after(wait)));
         assert_eq!(row.reason_code.as_deref(), Some("source-unavailable"));
         bed.wait(wait - 1);
         assert_eq!(bed.tick().await.due.claimed, 0, "not a second too soon");
@@ -163,7 +163,7 @@ async fn r12_a_daily_policy_never_gives_up(bed: TestBed) {
     bed.ensure_one(new_work("daily", "retry:1", bed.now())).await;
     for wait in [300, 900, 3600, 86_400, 86_400, 86_400] {
         assert_eq!(bed.tick().await.due.retried, 1);
-        assert_eq!(bed.work("retry:1").await.next_retry_at, Some(bed.after(wait).as_microsecond()));
+        assert_eq!(bed.work("retry:1").await.next_retry_at, Some(bed.after(wait)));
         bed.wait(wait);
     }
     bed.leaves_open("it is retried for good");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
 use punctual_engine::{Actor, commands::NewList};
 use punctual_model::{Reach, SendOutcome, delivery_policy::Preference};
 use punctual_store::lists::{self, ListRow};
@@ -84,7 +85,7 @@ async fn a_message_that_did_not_come_along_is_handed_back_by_the_claim(bed: Test
         channel: "sms:default".into(),
         targets: json!(["+64215550199"]).to_string(),
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     lists::put(&mut tx.conn(), bed.now(), &Reach::Everything, &moved).await.unwrap();

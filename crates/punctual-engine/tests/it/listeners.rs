@@ -92,7 +92,7 @@ async fn a_listener_that_refuses_is_asked_again_after_five_minutes(bed: TestBed)
     assert_eq!(bed.tick().await.due.retried, 1);
     let row = bed.work("schedule:a").await;
     assert_eq!(row.reason_code.as_deref(), Some("listener-failed"));
-    assert_eq!(row.ready_at, bed.after(300).as_microsecond());
+    assert_eq!(row.ready_at, bed.after(300));
     assert_eq!(bed.run_for(300).await.done.due.completed, 1);
     assert_eq!(ears.asked.load(Ordering::SeqCst), 2);
 }

@@ -7,6 +7,7 @@ mod audited;
 mod chores;
 mod circuit;
 mod claim;
+mod claimed_ahead;
 mod clock;
 mod commands;
 mod decide;

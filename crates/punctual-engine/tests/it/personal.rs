@@ -1,5 +1,6 @@
 //! A person is found wherever they are stored, handed out, and erased: what is left names nobody and keeps every count.
 
+use jiff::Timestamp;
 use punctual_engine::{
     Actor, Handed,
     audit_chain::verify,
@@ -68,7 +69,7 @@ async fn suppress(bed: &TestBed, address: &str) {
         reason: "manual".into(),
         source: "key:test".into(),
         detail: None,
-        since: bed.now().as_microsecond(),
+        since: bed.now(),
         expires_at: None,
     };
     bed.engine.suppress(&admin(), &row).await.unwrap();
@@ -101,7 +102,7 @@ async fn person(bed: &TestBed, id: &str, email: &str, addresses: &str) {
         channels: "[]".into(),
         addresses: addresses.into(),
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &row).await.unwrap();
     tx.commit().await.unwrap();

@@ -10,6 +10,7 @@ on_both! {
     r24_only_what_is_finished_and_past_its_window_is_removed;
     r03_a_purged_id_never_sends_again;
     r03_an_id_that_is_being_purged_is_not_reopened;
+    r03_a_tombstone_with_an_unknown_status_stops_its_own_id_alone;
     r03_a_purge_waits_for_transactions_that_do_not_see_its_tombstones;
     r24_a_purge_and_an_operators_retry_never_lose_a_live_row with small_batches;
     r24_a_clock_two_years_ahead_removes_no_live_row;
@@ -26,6 +27,27 @@ fn small_batches(bed: TestBedBuilder) -> TestBedBuilder {
 
 fn cautious(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.purge_unasked = 3)
+}
+
+/// As a later version might have written it: the table has no CHECK.
+async fn r03_a_tombstone_with_an_unknown_status_stops_its_own_id_alone(bed: TestBed) {
+    let (bad, good) = (bed.message("bad@example.org"), bed.message("good@example.org"));
+    bed.accept(vec![bad.clone(), good.clone()]).await;
+    bed.tick().await;
+    bed.wait(366 * DAY);
+    bed.engine.purge_confirmed(bed.now()).await.unwrap();
+    // tidy-allow: an id of the test's own
+    bed.run_sql(&format!("UPDATE tombstones SET status = 'bounced' WHERE id = '{}'", bad.id)).await.unwrap();
+    let mut other = bad.clone();
+    other.subject = "something else".to_owned();
+    let answers = bed.accept(vec![bad.clone(), good, bed.message("new@example.org")]).await;
+    let status = NotificationStatus::Delivered;
+    assert_eq!(answers, [Accepted::Unreadable, Accepted::Duplicate { status }, Accepted::Created]);
+    assert_eq!(bed.accept(vec![other]).await, [Accepted::IdReused], "its content is known all the same");
+    // What a site hands over again is a duplicate, whatever has become of it.
+    assert_eq!(bed.engine.take_from_site("x", vec![bad]).await.unwrap(), [Accepted::Unreadable]);
+    bed.tick().await;
+    assert_eq!(bed.sent_to().len(), 3);
 }
 
 async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: TestBed) {

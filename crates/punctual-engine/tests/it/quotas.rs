@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use punctual_engine::Accepted;
 use punctual_model::{NewNotification, NotificationStatus, Priority, delivery_policy::LEVELS};
 use punctual_store::{
@@ -36,7 +37,7 @@ async fn unit(bed: &TestBed, id: &str, rows_per_day: Option<i64>, share: Option<
         rows_per_day,
         channel_share: share,
         lane: share.map(|_| 7),
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     business_units::put(&mut tx.conn(), bed.now(), &row).await.unwrap();

@@ -123,7 +123,7 @@ async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: TestBed) {
         for (key, expected) in &model {
             let row = bed.work(&key_of(sequence, *key)).await;
             let found = (row.status.as_str(), row.on_hold, row.due_at);
-            let due = bed.after(expected.due).as_microsecond();
+            let due = bed.after(expected.due);
             assert_eq!(found, (expected.status, expected.on_hold, due), "sequence {sequence}: {commands:?}");
         }
     }

@@ -128,7 +128,9 @@ async fn r06_no_version_of_a_notification_is_claimed_twice(bed: TestBed) {
                     .collect();
                 loop {
                     let mut tx = bed.store.begin(Lane::Settle).await.unwrap();
-                    let settled = notifications::settle(&mut tx.conn(), bed.now(), &back).await;
+                    let settled =
+                        notifications::settle(&mut tx.conn(), bed.now(), &back.iter().collect::<Vec<_>>())
+                            .await;
                     let Some(settled) = won(settled) else { continue };
                     tx.commit().await.unwrap();
                     assert_eq!(settled.len(), back.len(), "a claim is held until it is given back");

@@ -69,7 +69,7 @@ async fn what_it_asks_for_is_written_with_the_last_settle(bed: TestBed) {
     });
     bed.ensure_one(new_work("follow", "first:a", bed.now())).await;
     bed.tick().await;
-    assert_eq!(bed.work("second:b").await.due_at, bed.after(600).as_microsecond());
+    assert_eq!(bed.work("second:b").await.due_at, bed.after(600));
     bed.run_for(600).await;
     assert_eq!(bed.sent_to(), ["a", "b"]);
     assert_eq!(workflow.settled_calls().len(), 2);

@@ -146,7 +146,7 @@ async fn suppress(bed: &TestBed, kind: &str, address: &str) {
         reason: "manual".into(),
         source: "key:test".into(),
         detail: None,
-        since: bed.now().as_microsecond(),
+        since: bed.now(),
         expires_at: None,
     };
     bed.engine.suppress(&Actor::named("key:test"), &row).await.unwrap();
@@ -238,8 +238,8 @@ async fn an_entry_that_is_over_counts_no_more(bed: TestBed) {
         reason: "manual".into(),
         source: "key:test".into(),
         detail: None,
-        since: bed.now().as_microsecond(),
-        expires_at: Some(bed.after(60).as_microsecond()),
+        since: bed.now(),
+        expires_at: Some(bed.after(60)),
     };
     bed.engine.suppress(&Actor::named("key:test"), &row).await.unwrap();
     let message = || bed.message_over("email:default", &["ann@example.org"]);

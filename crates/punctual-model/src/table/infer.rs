@@ -2,7 +2,8 @@
 
 use jiff::{Timestamp, civil::Date};
 
-use super::{Amount, Cell, Kind, Table};
+use super::{Cell, Kind, Table};
+use crate::Decimal;
 
 impl Table {
     /// Gives each column the kind that all of its values have. A text column whose every value is a date is one of
@@ -60,7 +61,7 @@ fn kind_of(cell: &Cell) -> Option<Kind> {
 fn read_as(cell: &Cell, kind: Kind) -> Option<Cell> {
     match (cell, kind) {
         (Cell::Text(text), Kind::Integer) => text.trim().parse().ok().map(Cell::Integer),
-        (Cell::Text(text), Kind::Decimal | Kind::Percent) => Amount::parse(text.trim()).map(Cell::Decimal),
+        (Cell::Text(text), Kind::Decimal | Kind::Percent) => Decimal::of_cell(text.trim()).map(Cell::Decimal),
         (Cell::Decimal(amount), Kind::Integer) => {
             let whole = amount.rounded(0);
             (whole == *amount).then(|| whole.to_string().parse().ok()).flatten().map(Cell::Integer)
@@ -131,7 +132,7 @@ mod tests {
         let mut table = Table::new(vec![Column::new("c", Kind::Text)]);
         table.rows = ["12.50", "many"].map(|one| vec![Cell::text(one)]).to_vec();
         table.set_kind(0, Kind::Decimal);
-        assert_eq!(table.rows[0][0], Cell::Decimal(Amount::parse("12.5").unwrap()));
+        assert_eq!(table.rows[0][0], Cell::Decimal(Decimal::of_cell("12.5").unwrap()));
         assert_eq!(table.rows[1][0], Cell::text("many"));
         table.rows = vec![vec![Cell::Integer(1)], vec![Cell::Integer(7)]];
         table.set_kind(0, Kind::Boolean);

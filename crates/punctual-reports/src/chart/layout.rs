@@ -1,6 +1,9 @@
-//! Where everything is.
+//! The layout of a chart: where its axes, bars, lines and labels are.
 
-use punctual_model::table::{Amount, Cell, Kind};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Kind},
+};
 
 use super::{AXIS, Anchor, COLOURS, Drawn, GRID, HEIGHT, KeyEntry, Shape, WIDTH, font, scale::Scale};
 use crate::{
@@ -45,7 +48,7 @@ pub(crate) fn draw(chart: &Chart, view: &View<'_>) -> Option<Drawn> {
     let series: Vec<&Shown> = chart.y.iter().map(|name| view.column(name)).collect::<Option<_>>()?;
     let most = if chart.kind == ChartKind::Bar { BARS_MAX } else { POINTS_MAX };
     let rows = &view.rows[..view.rows.len().min(most)];
-    let value = |row: &[Cell], column: &Shown| row[column.place].amount().map(Amount::to_f64);
+    let value = |row: &[Cell], column: &Shown| row[column.place].number().map(|number| number.to_f64());
     let values = rows.iter().flat_map(|row| series.iter().filter_map(|column| value(row, column)));
     if rows.is_empty() || series.is_empty() || values.clone().next().is_none() {
         return None;
@@ -97,7 +100,7 @@ fn bars(
     series: &[&Shown],
     value: impl Fn(&[Cell], &Shown) -> Option<f64>,
 ) {
-    // Few bars stay slim: a wall of colour says no more.
+    // Where there are few bars, each has a maximum width.
     let group = (plot.share() * 0.72).min(64.0 * series.len() as f64);
     let each = group / series.len() as f64;
     let inner = if each > 6.0 { each - 1.5 } else { each };
@@ -216,10 +219,10 @@ fn text_at(x: f64, y: f64, anchor: Anchor, text: String) -> Shape {
 }
 
 fn tick_text(view: &View<'_>, column: &Shown, tick: f64, scale: Scale) -> String {
-    let amount = Amount::from_f64(tick).unwrap_or(Amount::from(0));
+    let amount = Decimal::from_f64(tick).unwrap_or(Decimal::from(0));
     match column.kind {
-        Kind::Percent => view.locale.percent(amount, scale.decimals().saturating_sub(2)),
-        _ => view.locale.amount(amount, scale.decimals()),
+        Kind::Percent => view.locale.percent(&amount, scale.decimals().saturating_sub(2)),
+        _ => view.locale.amount(&amount, scale.decimals()),
     }
 }
 

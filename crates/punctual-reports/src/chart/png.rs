@@ -21,7 +21,7 @@ pub(super) fn encode(width: usize, height: usize, pixels: &[u8]) -> Vec<u8> {
         // Filter 2: the difference to the row above, which is nothing in most of a chart.
         let mut line = vec![2];
         line.extend(row.iter().zip(above).map(|(now, before)| now.wrapping_sub(*before)));
-        // A vector takes everything.
+        // Writing into a vector cannot fail.
         drop(encoder.write_all(&line));
         above = row;
     }

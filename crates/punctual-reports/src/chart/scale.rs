@@ -1,6 +1,6 @@
 //! A scale with round numbers on it.
 
-/// From the lowest tick to the highest, in equal steps. Zero is always on it: a bar that starts elsewhere lies.
+/// From the lowest tick to the highest, in equal steps. Zero is always included: bars that do not start at zero mislead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     pub low: f64,

@@ -39,7 +39,8 @@ pub(super) fn write(shapes: &[Shape], description: &str) -> String {
                     Anchor::Middle => "middle",
                     Anchor::End => "end",
                 };
-                // Left to right as a whole, so that start and end mean what was laid out; a word turns itself round.
+                // The text as a whole runs left to right, so that start and end are where the layout put them; words of other scripts
+                // are still shown in their own direction.
                 _ = write!(
                     svg,
                     r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" direction="ltr">{}</text>"#,

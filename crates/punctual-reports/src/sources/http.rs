@@ -11,8 +11,8 @@ use punctual_channels::{
     http::{Call, HttpClient},
 };
 use punctual_model::{
-    ReasonCode, Secret, SendOutcome, SettingsFault,
-    table::{Amount, Cell, Column, Kind, Table},
+    Decimal, ReasonCode, Secret, SendOutcome, SettingsFault,
+    table::{Cell, Column, Kind, Table},
 };
 use serde_json::Value;
 
@@ -162,7 +162,7 @@ fn cell(value: &Value) -> Cell {
         Value::Bool(truth) => Cell::Bool(*truth),
         Value::Number(number) => number.as_i64().map_or_else(
             || {
-                Amount::parse(&number.to_string())
+                Decimal::of_cell(&number.to_string())
                     .map_or_else(|| Cell::text(number.to_string()), Cell::Decimal)
             },
             Cell::Integer,

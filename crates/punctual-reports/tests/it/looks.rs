@@ -1,6 +1,9 @@
 //! The mail and its chart as people see them. Pictures are kept in `target/tmp`, to be viewed.
 
-use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Column, Kind, Table},
+};
 use punctual_reports::{Place, Presented, present};
 use serde_json::json;
 
@@ -153,9 +156,9 @@ fn a_line_over_days_has_gaps_where_nothing_is_known() {
         let known = if (12..15).contains(&n) {
             Cell::Null
         } else {
-            Cell::Decimal(Amount::from_f64((rate * 1000.0).round() / 1000.0).unwrap())
+            Cell::Decimal(Decimal::from_f64((rate * 1000.0).round() / 1000.0).unwrap())
         };
-        days.rows.push(vec![Cell::Date(day), known, Cell::Decimal(Amount::parse("0.8").unwrap())]);
+        days.rows.push(vec![Cell::Date(day), known, Cell::Decimal(Decimal::of_cell("0.8").unwrap())]);
     }
     let more = json!({"columns": [{"name": "rate", "title": {"en": "On time", "ar": "في الموعد"}}], "totals": [], "chart": {"kind": "line", "x": "day", "y": ["rate", "goal"]}});
     for locale in ["en", "de", "ar"] {

@@ -1,7 +1,10 @@
 //! A table with something of everything.
 
 use jiff::tz::TimeZone;
-use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Column, Kind, Table},
+};
 use punctual_reports::{Definition, Look, Presented, ReportFile, present};
 use serde_json::{Value, json};
 
@@ -37,7 +40,7 @@ pub fn table() -> Table {
         ("<b>Łódź</b>", 2_960, 0, "0.2", "1"),
     ];
     for (place, (site, delivered, parked, revenue, share)) in rows.into_iter().enumerate() {
-        let decimal = |text: &str| Cell::Decimal(Amount::parse(text).unwrap());
+        let decimal = |text: &str| Cell::Decimal(Decimal::of_cell(text).unwrap());
         table.rows.push(vec![
             Cell::text(site),
             Cell::Integer(delivered),

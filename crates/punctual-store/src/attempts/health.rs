@@ -19,7 +19,7 @@ pub struct HealthRow {
     /// How long all of them took.
     pub took_us: i64,
     /// When the last one that failed ended.
-    pub failed_at: Option<i64>,
+    pub failed_at: Option<Timestamp>,
     pub last_error: Option<String>,
 }
 
@@ -47,7 +47,7 @@ const HEALTH: Sql = sql!(
      ORDER BY c.channel",
 );
 
-/// How each channel did in the last hour, as far as the newest attempts tell.
+/// The health of each channel in the last hour, by its newest attempts.
 #[boxed]
 pub async fn health(conn: &mut Conn<'_>, now: Timestamp) -> Result<Vec<HealthRow>> {
     let since = now.saturating_sub(HEALTH_WINDOW).unwrap_or(Timestamp::MIN);

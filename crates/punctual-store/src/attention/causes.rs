@@ -27,7 +27,7 @@ pub struct ParkedRow {
     pub about: String,
     /// The last answer of the other side, where there is one.
     pub answer: Option<String>,
-    pub since: i64,
+    pub since: Timestamp,
 }
 
 /// A cause, and how many are parked for it.
@@ -37,7 +37,7 @@ pub struct CauseCount {
     pub about: String,
     pub count: i64,
     /// When the last one was parked.
-    pub since: i64,
+    pub since: Timestamp,
 }
 
 // One that is made from a template has no subject of its own.

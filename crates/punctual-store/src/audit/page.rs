@@ -1,6 +1,7 @@
 //! Pages of the audit, newest first. Each filter has an index that ends in the time, so that a page reads its own window of
 //! entries whatever else is in the table.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
 
@@ -19,10 +20,10 @@ pub struct AuditSubject {
 /// Which entries are wanted; what is left out does not limit.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
-    /// In microseconds, included.
-    pub from: Option<i64>,
-    /// In microseconds, not included.
-    pub to: Option<i64>,
+    /// Included.
+    pub from: Option<Timestamp>,
+    /// Not included.
+    pub to: Option<Timestamp>,
     pub actor: Option<String>,
     pub action: Option<String>,
     pub subject: Option<AuditSubject>,
@@ -35,7 +36,7 @@ pub struct AuditFilter {
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct ListedEntry {
     pub id: i64,
-    pub at: i64,
+    pub at: Timestamp,
     pub actor: String,
     pub action: String,
     pub subject_kind: String,
@@ -92,7 +93,7 @@ const ACTION_HORIZON: Sql = sql!(
 
 #[derive(Clone, Copy, Record)]
 struct Place {
-    at: i64,
+    at: Timestamp,
     id: i64,
 }
 
@@ -110,9 +111,9 @@ pub async fn stretch(
     reach: &Reach,
     filter: &AuditFilter,
 ) -> Result<Stretch<ListedEntry, (i64, i64)>> {
-    let end = (filter.to.unwrap_or(i64::MAX), i64::MIN);
+    let end = (filter.to.map_or(i64::MAX, Timestamp::as_microsecond), i64::MIN);
     let (before_at, before_id) = filter.after.map_or(end, |after| after.min(end));
-    let mut from = filter.from.map_or((i64::MIN, i64::MIN), |from| (from.saturating_sub(1), i64::MAX));
+    let mut from = filter.from.map_or((i64::MIN, i64::MIN), |from| (from.as_microsecond() - 1, i64::MAX));
     let (kind, id) = filter.subject.clone().map(|subject| (subject.kind, subject.id)).unzip();
     let (actor, action, limit) = (filter.actor.clone(), filter.action.clone(), with_surplus(filter.limit));
     let is_plain = actor.is_none() && action.is_none() && kind.is_none();
@@ -160,7 +161,9 @@ pub async fn stretch(
     if let Some((sql, name)) = horizon {
         let beyond: Option<Place> =
             conn.fetch_optional(sql, args![name, before_at, before_id, BY_INDEX]).await?;
-        if let Some(beyond) = beyond.map(|place| (place.at, place.id)).filter(|beyond| *beyond > from) {
+        if let Some(beyond) =
+            beyond.map(|place| (place.at.as_microsecond(), place.id)).filter(|beyond| *beyond > from)
+        {
             from = beyond;
             looked_to = Some((beyond.0, beyond.1.saturating_add(1)));
         }
@@ -171,7 +174,7 @@ pub async fn stretch(
 }
 
 fn place(row: &ListedEntry) -> (i64, i64) {
-    (row.at, row.id)
+    (row.at.as_microsecond(), row.id)
 }
 
 crate::db::statements![BY_TIME, BY_ACTOR, BY_ACTION, BY_SUBJECT, BY_UNIT, ACTOR_HORIZON, ACTION_HORIZON];

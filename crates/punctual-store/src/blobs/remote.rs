@@ -37,7 +37,7 @@ pub(super) async fn open(place: &str, settings: impl IntoIterator<Item = (String
     let (store, prefix) = parse_url_opts(&url, settings).map_err(|error| refused(error.to_string()))?;
     let store: Arc<dyn ObjectStore> = Arc::from(store);
     let blobs = Blobs { store: Arc::new(PrefixStore::new(store, prefix)), folder: None };
-    // A file that is not there is a good answer: somebody listens, and takes the credentials.
+    // A missing file is a good result: the store responds and takes the credentials.
     blobs.get("is-anybody-there").await.map_err(|error| match error {
         StoreError::Blob(why) => refused(why.to_string()),
         other => other,

@@ -191,6 +191,27 @@ text_columns! {
     InputHash: |text| Some(Self::parse_hex(text).unwrap_or_else(|_| Self::of(&text.into()))), "a text", |value| value.to_string();
 }
 
+/// A word in a column without a CHECK, which may be none of ours: read where it is wanted, so that it is the fault of one
+/// row, at a place that knows the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unchecked<T>(Option<T>);
+
+impl<T> Unchecked<T> {
+    /// The word, where it is one that this program knows.
+    pub fn known(self) -> Option<T> {
+        self.0
+    }
+}
+
+impl Decode for Unchecked<NotificationStatus> {
+    fn decode(cell: Cell<'_>) -> Result<Self, &'static str> {
+        match cell {
+            Cell::Text(text) => Ok(Self(NotificationStatus::parse(text))),
+            _ => Err("a text"),
+        }
+    }
+}
+
 /// What stands for an id that is none. Nobody here writes one; a row that has it must not make its neighbours unreadable.
 fn unreadable_id(text: &str) -> NotificationId {
     NotificationId(derive_uuid(&["unreadable", text]))

@@ -20,7 +20,7 @@ pub struct DigestItem {
     /// That of the message. None also for what was held back before each unit had digests of its own.
     pub business_unit: Option<String>,
     #[column(skip)]
-    pub held_at: i64,
+    pub held_at: Timestamp,
 }
 
 impl DigestItem {

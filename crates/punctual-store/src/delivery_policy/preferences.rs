@@ -11,7 +11,7 @@ pub struct PreferenceRow {
     /// As the model writes it.
     pub definition: String,
     pub version: i64,
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 /// The preferences of a person, with the address they were found by.

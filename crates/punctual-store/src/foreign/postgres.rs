@@ -5,7 +5,10 @@
 //! then fetched as text, so that every type arrives readable and none has to be known here.
 
 use futures_util::TryStreamExt;
-use punctual_model::table::{Amount, Cell, Column, Kind};
+use punctual_model::{
+    Decimal,
+    table::{Cell, Column, Kind},
+};
 use sqlx::{
     Arguments, AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, PgConnection, Row,
     SqlSafeStr, Statement, TypeInfo, ValueRef,
@@ -108,7 +111,7 @@ fn cell(text: &str, kind: Kind) -> Cell {
     let read = match kind {
         Kind::Boolean => Some(Cell::Bool(text == "t")),
         Kind::Integer => text.parse().ok().map(Cell::Integer),
-        Kind::Decimal | Kind::Percent => Amount::parse(text).map(Cell::Decimal),
+        Kind::Decimal | Kind::Percent => Decimal::of_cell(text).map(Cell::Decimal),
         Kind::Date => text.parse().ok().map(Cell::Date),
         Kind::Instant => text.parse().ok().map(Cell::Instant),
         Kind::Text => None,

@@ -16,7 +16,7 @@ use super::{Filling, ForeignFault, ForeignQuery, GRACE, Table, parameters};
 
 /// One text or blob has at most this many bytes, also while the query makes it.
 const LONGEST_VALUE: i32 = 16 * 1024 * 1024;
-/// How often a query is asked to stop: one that was about to start does not hear the first time.
+/// How often a query is asked to stop: one that is just starting misses the first request.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The way to stop a query that runs on another thread; dropping it stops it too.

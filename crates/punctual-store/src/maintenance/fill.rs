@@ -194,6 +194,7 @@ async fn fill_table(url: &str, now: Timestamp, rows: i64, fill: &Fill) -> Result
     let step = (SPREAD / rows).max(1);
     let at = format!("({} - ({rows} - n) * {step})", now.as_microsecond() - 1_000_000);
     let values = fill.values.replace("{at}", &at);
+    let mut texts = Vec::new();
     let mut first = 1;
     while first <= rows {
         let last = (first + PIECE - 1).min(rows);
@@ -206,26 +207,65 @@ async fn fill_table(url: &str, now: Timestamp, rows: i64, fill: &Fill) -> Result
             format!("generate_series({first}::bigint, {last}::bigint) AS s(n)")
         };
         // tidy-allow: texts of this program
-        let text = format!("INSERT INTO {} ({}) SELECT {values} FROM {numbers}", fill.table, fill.columns);
-        run(url, text).await?;
+        texts.push(format!("INSERT INTO {} ({}) SELECT {values} FROM {numbers}", fill.table, fill.columns));
         first = last + 1;
+    }
+    // Of many rows each index is made once, sorted, instead of page by page.
+    let rebuilds = rows > PIECE;
+    match url.strip_prefix("sqlite:") {
+        Some(file) => {
+            let (file, table) = (file.to_owned(), fill.table);
+            let filled = tokio::task::spawn_blocking(move || fill_sqlite(&file, table, &texts, rebuilds));
+            let filled = filled.await.map_err(|_| StoreError::statement("fill", DriverError::Closed))?;
+            filled.map_err(|error| StoreError::statement("fill", DriverError::from(error)))?;
+        }
+        None => fill_postgres(url, fill.table, &texts, rebuilds).await.map_err(StoreError::connection)?,
     }
     Ok(rows)
 }
 
-async fn run(url: &str, text: String) -> Result<()> {
-    if let Some(file) = url.strip_prefix("sqlite:") {
-        let file = file.to_owned();
-        let filled = tokio::task::spawn_blocking(move || {
-            let conn = rusqlite::Connection::open(file)?;
-            conn.busy_timeout(std::time::Duration::from_secs(30))?;
-            conn.execute_batch("PRAGMA synchronous = OFF")?;
-            conn.execute_batch(&text)
-        });
-        let filled = filled.await.map_err(|_| StoreError::statement("fill", DriverError::Closed))?;
-        return filled.map_err(|error| StoreError::statement("fill", DriverError::from(error)));
+fn fill_sqlite(file: &str, table: &str, texts: &[String], rebuilds: bool) -> rusqlite::Result<()> {
+    let conn = rusqlite::Connection::open(file)?;
+    conn.busy_timeout(std::time::Duration::from_secs(30))?;
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000; PRAGMA threads = 2")?;
+    let mut indexes: Vec<(String, String)> = Vec::new();
+    if rebuilds {
+        let mut of_table = conn.prepare(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
+        )?;
+        let rows = of_table.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        indexes = rows.collect::<rusqlite::Result<_>>()?;
     }
-    let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
-    sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut conn).await.map_err(StoreError::connection)?;
+    for (name, _) in &indexes {
+        conn.execute_batch(&format!("DROP INDEX {name}"))?; // tidy-allow: a name of the schema
+    }
+    for text in texts {
+        conn.execute_batch(text)?;
+    }
+    for (_, make) in &indexes {
+        conn.execute_batch(make)?;
+    }
+    Ok(())
+}
+
+async fn fill_postgres(url: &str, table: &str, texts: &[String], rebuilds: bool) -> sqlx::Result<()> {
+    let mut conn = PgConnection::connect(url).await?;
+    sqlx::raw_sql("SET synchronous_commit = off; SET maintenance_work_mem = '512MB'")
+        .execute(&mut conn)
+        .await?;
+    let mut indexes: Vec<(String, String)> = Vec::new();
+    if rebuilds {
+        let of_table = sqlx::query_as(
+            "SELECT CAST(indexname AS TEXT), indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = $1
+             AND indexname NOT IN (SELECT conname FROM pg_constraint)",
+        );
+        indexes = of_table.bind(table).fetch_all(&mut conn).await?;
+    }
+    let drops = indexes.iter().map(|(name, _)| format!("DROP INDEX {name}")); // tidy-allow: a name of the schema
+    let makes = indexes.iter().map(|(_, make)| make.clone());
+    let begin = ["BEGIN".to_owned()].into_iter();
+    for text in begin.chain(drops).chain(texts.iter().cloned()).chain(makes).chain(["COMMIT".to_owned()]) {
+        sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut conn).await?;
+    }
     Ok(())
 }

@@ -146,12 +146,13 @@ const BY_ARRIVAL: Sql = sql!(
     ") ORDER BY seq DESC LIMIT $14",
 );
 // Pairs and not `=` on PostgreSQL: where it believes that a site has many rows it takes the order of arrival for as good as the
-// index by site, and would walk the table for one that has few or none.
+// index by site, and would walk the table for one that has few or none. The limit ends the walk, as in the pages of the API.
 const BY_SITE: Sql = sql!(
     "notifications.browse_site", as ListedNotification,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site}
-     WHERE {sqlite source_site = $7}
-           {postgres source_site IS NOT NULL AND (source_site, seq) < ($7, $2) AND (source_site, seq) > ($7, $4)}",
+    "SELECT {columns} FROM {sqlite notifications INDEXED BY notifications_by_site}
+     {postgres (SELECT * FROM notifications WHERE source_site IS NOT NULL AND (source_site, seq) < ($7, $2) AND source_site >= $7
+                ORDER BY source_site DESC, seq DESC LIMIT 10000) AS notifications}
+     WHERE {sqlite source_site = $7}{postgres TRUE}",
     BY_SEQ, FILTER, ABOUT, ") ORDER BY {postgres source_site DESC, }seq DESC LIMIT $14",
 );
 const PARKED: Sql = sql!(

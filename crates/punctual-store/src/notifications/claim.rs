@@ -1,6 +1,6 @@
 //! Claims per channel, and what happens to those whose node is gone.
 
-use std::ops::RangeInclusive;
+use std::{collections::HashMap, ops::RangeInclusive};
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -63,7 +63,7 @@ const READY: Sql = sql!(
 );
 
 /// A row that was read, by number and version.
-#[derive(SetRow)]
+#[derive(Record, SetRow)]
 struct Held {
     seq: i64,
     token: i64,
@@ -272,6 +272,23 @@ pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i6
     conn.change(&RENEW, with_rows(args![lease_until], &rows), |row| held[row].0).await
 }
 
+// Nothing is written: each row that a renewal writes is a new version of all of it, and an entry in each of its indexes.
+const HOLD: Sql = sql!(
+    "notifications.hold", as Held,
+    "SELECT seq, version AS token FROM notifications WHERE seq IN ({ints $1}) ORDER BY seq{postgres  FOR NO KEY UPDATE}",
+);
+
+/// Locks claims until the transaction ends, and returns the ids of those that are still held: whoever takes a row over
+/// comes before, or finds what this transaction writes of it.
+#[boxed]
+pub async fn hold(tx: &mut Tx, held: &[(i64, i64)]) -> Result<Vec<i64>> {
+    let tokens: HashMap<i64, i64> = held.iter().copied().collect();
+    let seqs: Vec<i64> = held.iter().map(|(seq, _)| *seq).collect();
+    let rows: Vec<Held> = tx.conn().fetch_all(&HOLD, args![seqs]).await?;
+    let is_held = |row: &Held| tokens.get(&row.seq) == Some(&row.token);
+    Ok(rows.into_iter().filter(is_held).map(|row| row.seq).collect())
+}
+
 crate::db::statements![
     CLAIM,
     CLAIM_WITHOUT_SKIP,
@@ -283,5 +300,6 @@ crate::db::statements![
     TAKE,
     EXPIRED,
     RELEASE_LEASES,
-    RENEW
+    RENEW,
+    HOLD
 ];

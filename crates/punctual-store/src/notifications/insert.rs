@@ -5,7 +5,7 @@ use punctual_model::{InputHash, NotificationId, NotificationStatus};
 
 use super::NotificationRow;
 use crate::{
-    db::{Conn, Result, Sql, args, sql, with_rows},
+    db::{Conn, Result, Sql, Unchecked, args, sql, with_rows},
     uploads,
 };
 
@@ -50,7 +50,8 @@ pub async fn insert_absent(
 pub struct PresentState {
     pub id: NotificationId,
     pub digest: InputHash,
-    pub status: NotificationStatus,
+    /// Tombstones have no CHECK for it.
+    pub status: Unchecked<NotificationStatus>,
     pub source_site: Option<String>,
 }
 

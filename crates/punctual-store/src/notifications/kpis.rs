@@ -125,4 +125,27 @@ pub async fn site_kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>) -> Result<Vec<SiteK
     conn.fetch_all(&SITE_KPIS, args![stuck_before, since, now, held_back]).await
 }
 
-crate::db::statements![KPIS, FAILED_EVENTS, SITE_KPIS];
+/// What was delivered in one second, for one site or without any.
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
+pub struct DeliveredIn {
+    /// Seconds since 1970.
+    pub second: i64,
+    pub site: Option<String>,
+    pub delivered: i64,
+}
+
+const DELIVERED_IN: Sql = sql!(
+    "notifications.delivered_in", as DeliveredIn,
+    "SELECT finished_at / 1000000 AS second, source_site AS site, COUNT(*) AS delivered
+     FROM notifications {sqlite INDEXED BY notifications_finished}
+     WHERE finished_at >= $1 AND finished_at < $2 AND status = 'delivered' AND kind <> 'event'
+     GROUP BY finished_at / 1000000, source_site",
+);
+
+/// How much was delivered from one moment until before another, second by second.
+#[boxed]
+pub async fn delivered_in(conn: &mut Conn<'_>, from: i64, until: i64) -> Result<Vec<DeliveredIn>> {
+    conn.fetch_all(&DELIVERED_IN, args![from, until]).await
+}
+
+crate::db::statements![KPIS, FAILED_EVENTS, SITE_KPIS, DELIVERED_IN];

@@ -55,19 +55,22 @@ const BY_ARRIVAL: Sql = sql!(
     "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", FILTER, NEWEST,
 );
 // Pairs and not `=` on PostgreSQL: where it believes that a site or client has many rows it takes the order of arrival for as good
-// as their index, and would walk the table for one that has few or none.
+// as their index, and would walk the table for one that has few or none. A walk does not end where the second part of a pair does,
+// but where the first does, behind all rows of the site; so a limit ends it, which is that of [`IN_ORDER`].
 const OF_SITE: Sql = sql!(
     "notifications.page_of_site", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site}
-     WHERE {sqlite source_site = $7}
-           {postgres source_site IS NOT NULL AND (source_site, seq) < ($7, $1) AND (source_site, seq) > ($7, $2)}", FILTER,
+    "SELECT {columns} FROM {sqlite notifications INDEXED BY notifications_by_site}
+     {postgres (SELECT * FROM notifications WHERE source_site IS NOT NULL AND (source_site, seq) < ($7, $1) AND source_site >= $7
+                ORDER BY source_site DESC, seq DESC LIMIT 10000) AS notifications}
+     WHERE {sqlite source_site = $7}{postgres TRUE}", FILTER,
     " ORDER BY {postgres source_site DESC, }seq DESC LIMIT $3",
 );
 const OF_CLIENT: Sql = sql!(
     "notifications.page_of_client", as NotificationRow,
-    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_client}
-     WHERE {sqlite client = $14}
-           {postgres client IS NOT NULL AND (client, seq) < ($14, $1) AND (client, seq) > ($14, $2)}", FILTER,
+    "SELECT {columns} FROM {sqlite notifications INDEXED BY notifications_by_client}
+     {postgres (SELECT * FROM notifications WHERE client IS NOT NULL AND (client, seq) < ($14, $1) AND client >= $14
+                ORDER BY client DESC, seq DESC LIMIT 10000) AS notifications}
+     WHERE {sqlite client = $14}{postgres TRUE}", FILTER,
     " ORDER BY {postgres client DESC, }seq DESC LIMIT $3",
 );
 const PARKED: Sql = sql!(

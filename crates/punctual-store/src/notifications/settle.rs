@@ -91,7 +91,7 @@ const SETTLE: Sql = sql!(
 
 /// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]
-pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
+pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[&Delivery]) -> Result<Vec<i64>> {
     conn.change(&SETTLE, with_rows(args![now], rows), |row| rows[row].seq).await
 }
 

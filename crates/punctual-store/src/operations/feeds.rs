@@ -15,7 +15,7 @@ pub struct FeedRow {
     pub secret_hash: String,
     pub business_unit: Option<String>,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

@@ -22,7 +22,7 @@ pub struct OrganisationRow {
     pub rules: Option<String>,
     pub business_unit: Option<String>,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

@@ -24,7 +24,7 @@ pub struct PersonRow {
     pub addresses: String,
     pub business_unit: Option<String>,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 const PUT: Sql = sql!(

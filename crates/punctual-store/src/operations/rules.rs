@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{Anchor, Reach, SyncStatus, WorkStatus};
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    walk::{IN_ORDER, Stretch, with_surplus},
+};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RuleRow {
@@ -28,26 +31,26 @@ pub struct RuleRow {
     #[column(skip)]
     pub occurrence: Option<String>,
     #[column(skip)]
-    pub run_at: Option<i64>,
-    pub dated_at: i64,
+    pub run_at: Option<Timestamp>,
+    pub dated_at: Timestamp,
     pub sync_status: SyncStatus,
     #[column(skip)]
     pub sync_error: Option<String>,
     #[column(skip)]
     pub sync_attempts: i64,
-    pub sync_due_at: Option<i64>,
+    pub sync_due_at: Option<Timestamp>,
     pub active: bool,
-    pub deleted_at: Option<i64>,
+    pub deleted_at: Option<Timestamp>,
     #[column(skip)]
-    pub last_sent_at: Option<i64>,
+    pub last_sent_at: Option<Timestamp>,
     #[column(skip)]
     pub last_sent_occurrence: Option<String>,
     #[column(skip)]
     pub version: i64,
     #[column(skip)]
-    pub created_at: i64,
+    pub created_at: Timestamp,
     #[column(skip)]
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
 }
 
 // The subject and the business unit of a rule do not change.
@@ -136,10 +139,54 @@ const PAGE: Sql = sql!(
      ORDER BY r.id LIMIT $2",
 );
 
-/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
+// Relies on the primary key: a caller who sees few of them would walk over all of the others'.
+const PAGE_TO: Sql = sql!(
+    "operations_rules.page_to", as RuleRow,
+    "SELECT {columns r}
+     FROM operations_rules AS r
+     WHERE r.deleted_at IS NULL AND r.id > $1 AND r.id <= $4 AND {reach $3 r.business_unit}
+     ORDER BY r.id LIMIT $2",
+);
+// The last one that one page looks at.
+const HORIZON: Sql = sql!(
+    "operations_rules.page_horizon", as RuleId,
+    "SELECT {columns} FROM operations_rules WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2",
+);
+
+#[derive(Record)]
+struct RuleId {
+    id: String,
+}
+
+/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still go on.
+#[boxed]
+pub async fn stretch(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    after: &str,
+    limit: i64,
+) -> Result<Stretch<RuleRow, String>> {
+    let horizon: Option<RuleId> = match reach.units() {
+        Some(_) => conn.fetch_optional(&HORIZON, args![after, IN_ORDER - 1]).await?,
+        None => None,
+    };
+    let horizon = horizon.map(|row| row.id);
+    let mut bound = args![after, with_surplus(limit), reach];
+    let sql = match &horizon {
+        Some(last) => {
+            bound.extend(args![last]);
+            &PAGE_TO
+        }
+        None => &PAGE,
+    };
+    let rows = conn.fetch_all(sql, bound).await?;
+    Ok(Stretch::cut(rows, limit, |row: &RuleRow| row.id.clone(), horizon))
+}
+
+/// Those of the first page.
 #[boxed]
 pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<RuleRow>> {
-    conn.fetch_all(&PAGE, args![after, limit, reach]).await
+    Ok(stretch(conn, reach, after, limit).await?.rows)
 }
 
 /// A rule that is scheduled, and for when.
@@ -148,7 +195,7 @@ pub struct Synced {
     pub id: String,
     pub schedule_id: Option<i64>,
     pub occurrence: Option<String>,
-    pub run_at: Option<i64>,
+    pub run_at: Option<Timestamp>,
 }
 
 const MARK_SYNCED: Sql = sql!(
@@ -292,7 +339,7 @@ pub struct Expected {
     pub rule_id: Option<String>,
     pub schedule_id: Option<i64>,
     pub sync_status: Option<SyncStatus>,
-    pub deleted_at: Option<i64>,
+    pub deleted_at: Option<Timestamp>,
     pub active: Option<bool>,
 }
 
@@ -321,6 +368,8 @@ crate::db::statements![
     OF_SUBJECTS,
     LOCK_OF_SUBJECT,
     PAGE,
+    PAGE_TO,
+    HORIZON,
     MARK_SYNCED,
     MARK_FAILED,
     MARK_PENDING,

@@ -15,8 +15,8 @@ pub struct SubjectRow {
     /// `event` or `task`.
     pub subject_type: String,
     pub title: String,
-    pub start_at: Option<i64>,
-    pub end_at: Option<i64>,
+    pub start_at: Option<Timestamp>,
+    pub end_at: Option<Timestamp>,
     pub is_all_day: bool,
     pub creator: String,
     /// A JSON array of ids.
@@ -29,27 +29,27 @@ pub struct SubjectRow {
     pub ical_series: Option<String>,
     pub location: Option<String>,
     pub description: Option<String>,
-    pub deleted_at: Option<i64>,
+    pub deleted_at: Option<Timestamp>,
     pub version: i64,
-    pub created_at: i64,
-    pub updated_at: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 impl SubjectRow {
     /// That date of it which a rule goes by, where it has one.
-    pub fn date(&self, anchor: Anchor) -> Option<i64> {
+    pub fn date(&self, anchor: Anchor) -> Option<Timestamp> {
         match anchor {
             Anchor::Start => self.start_at,
             Anchor::End => self.end_at,
         }
     }
 
-    fn first_at(&self) -> Option<i64> {
+    fn first_at(&self) -> Option<Timestamp> {
         [self.start_at, self.end_at].into_iter().flatten().min()
     }
 
     /// The later of its dates.
-    pub fn last_at(&self) -> Option<i64> {
+    pub fn last_at(&self) -> Option<Timestamp> {
         [self.start_at, self.end_at].into_iter().flatten().max()
     }
 }
@@ -60,8 +60,8 @@ struct Written<'a> {
     id: &'a str,
     subject_type: &'a str,
     title: &'a str,
-    start_at: Option<i64>,
-    end_at: Option<i64>,
+    start_at: Option<Timestamp>,
+    end_at: Option<Timestamp>,
     is_all_day: bool,
     creator: &'a str,
     people: &'a str,
@@ -72,8 +72,8 @@ struct Written<'a> {
     ical_series: Option<&'a str>,
     location: Option<&'a str>,
     description: Option<&'a str>,
-    first_at: Option<i64>,
-    last_at: Option<i64>,
+    first_at: Option<Timestamp>,
+    last_at: Option<Timestamp>,
 }
 
 impl<'a> Written<'a> {
@@ -281,7 +281,8 @@ pub async fn page(
 }
 
 /// What still lasts this long after a calendar's end is not searched for: a walk has to end somewhere.
-pub const LONGEST_MICROS: i64 = 400 * 24 * 60 * 60 * 1_000_000;
+pub const LONGEST_MICROS: i64 = 400 * DAY;
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// Which of the events and tasks of a stretch of time are wanted.
 #[derive(Clone, Debug, Default)]
@@ -297,39 +298,124 @@ pub struct Between {
     pub limit: i64,
 }
 
-// Walks operations_subjects_by_time over a bounded stretch.
-const BETWEEN: Sql = sql!(
-    "operations_subjects.between", as SubjectRow,
-    "SELECT {columns s} FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.last_at >= $1 AND s.last_at < $3 AND s.first_at < $2
-         AND (s.last_at > $4 OR (s.last_at = $4 AND s.id > $5))
+// An index by the end finds what ends after a moment, and not what begins before another: of what lasts at most a day that is in the
+// day after it, of what lasts at most a month in the month after it, and only what lasts longer lies anywhere ahead. So each of the
+// three is walked as far as its own length, and what lasts longer than a day has an index apart, by which of the two it is.
+const SHORT: &str = "
+     FROM operations_subjects AS s {sqlite INDEXED BY operations_subjects_by_time}
+     WHERE s.deleted_at IS NULL AND s.last_at - s.first_at <= 86400000000";
+const LASTING: &str = "
+     FROM operations_subjects AS s {sqlite INDEXED BY operations_subjects_lasting}
+     WHERE s.deleted_at IS NULL AND s.last_at - s.first_at > 86400000000
+         AND CASE WHEN s.last_at - s.first_at > 2592000000000 THEN 2 ELSE 1 END = ";
+// What a page looks at: behind the last one, and not beyond the horizon, each by the later date and the id.
+const FROM_PLACE: &str = "
+         AND s.last_at >= $1 AND (s.last_at > $3 OR (s.last_at = $3 AND s.id > $4))";
+const FILTER: &str = "
+         AND s.first_at < $2
          AND ($6 IS NULL OR s.subject_type = $6)
          AND ($7 IS NULL OR s.organisation = $7)
          AND ($8 IS NULL OR s.creator = $8
              OR {sqlite EXISTS (SELECT 1 FROM json_each(s.people) AS p WHERE p.value = $8)}
                 {postgres jsonb_exists(s.people::jsonb, $8)})
-         AND {reach $10 s.business_unit}
-     ORDER BY s.last_at, s.id LIMIT $9",
+         AND {reach $9 s.business_unit}
+         AND (s.last_at < $10 OR (s.last_at = $10 AND s.id <= $11))
+     ORDER BY s.last_at, s.id LIMIT $5";
+
+const BETWEEN: Sql = sql!(
+    "operations_subjects.between", as SubjectRow,
+    "SELECT {columns s} FROM (
+         SELECT * FROM (SELECT *",
+    SHORT, FROM_PLACE, " AND s.last_at < $2 + 86400000000", FILTER,
+    ") AS days
+         UNION ALL
+         SELECT * FROM (SELECT *",
+    LASTING, "1", FROM_PLACE, " AND s.last_at < $2 + 2592000000000", FILTER,
+    ") AS months
+         UNION ALL
+         SELECT * FROM (SELECT *",
+    LASTING, "2", FROM_PLACE, " AND s.last_at < $2 + 34560000000000", FILTER,
+    ") AS years) AS s
+     ORDER BY s.last_at, s.id LIMIT $5",
 );
 
-/// Everything within reach with a date that falls between the two moments, by its end.
+#[derive(Record)]
+struct Place {
+    last_at: i64,
+    id: String,
+}
+
+const FARTHEST: &str = "
+     ORDER BY s.last_at, s.id LIMIT 1 OFFSET $5";
+
+// The last ones of each length that one page looks at; the earliest of them is how far all of it is known.
+const BETWEEN_HORIZON: Sql = sql!(
+    "operations_subjects.between_horizon", as Place,
+    "SELECT {columns} FROM (
+         SELECT * FROM (SELECT s.last_at, s.id",
+    SHORT, FROM_PLACE, " AND s.last_at < $2 + 86400000000", FARTHEST,
+    ") AS days
+         UNION ALL
+         SELECT * FROM (SELECT s.last_at, s.id",
+    LASTING, "1", FROM_PLACE, " AND s.last_at < $2 + 2592000000000", FARTHEST,
+    ") AS months
+         UNION ALL
+         SELECT * FROM (SELECT s.last_at, s.id",
+    LASTING, "2", FROM_PLACE, " AND s.last_at < $2 + 34560000000000", FARTHEST,
+    ") AS years) AS s
+     ORDER BY last_at, id LIMIT 1",
+);
+
+/// What is within reach and has a date that falls between the two moments, by its end. Where a filter may leave out much a page may be
+/// short, or empty, and still go on.
 #[boxed]
-pub async fn between(conn: &mut Conn<'_>, reach: &Reach, wanted: &Between) -> Result<Vec<SubjectRow>> {
-    let walked = wanted.to.as_microsecond().saturating_add(LONGEST_MICROS);
+pub async fn between_stretch(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    wanted: &Between,
+) -> Result<Stretch<SubjectRow, (i64, String)>> {
     let (last_at, id) = wanted.after.clone().unwrap_or((i64::MIN, String::new()));
-    let args = args![
-        wanted.from,
-        wanted.to,
-        walked,
-        last_at,
-        id,
+    let mut bound = args![wanted.from.as_microsecond().max(last_at), wanted.to, last_at, &id];
+    let is_filtered = wanted.subject_type.is_some()
+        || wanted.organisation.is_some()
+        || wanted.person.is_some()
+        || reach.units().is_some();
+    let horizon: Option<Place> = if is_filtered {
+        let mut bound = bound.clone();
+        bound.extend(args![IN_ORDER - 1]);
+        conn.fetch_optional(&BETWEEN_HORIZON, bound).await?
+    } else {
+        None
+    };
+    let horizon = horizon.map(|place| (place.last_at, place.id));
+    let (looked_at, looked_id) = horizon.clone().unwrap_or((i64::MAX, String::new()));
+    bound.extend(args![
+        with_surplus(wanted.limit),
         wanted.subject_type.clone(),
         wanted.organisation.clone(),
         wanted.person.clone(),
-        wanted.limit,
-        reach
-    ];
-    conn.fetch_all(&BETWEEN, args).await
+        reach,
+        looked_at,
+        looked_id
+    ]);
+    let rows = conn.fetch_all(&BETWEEN, bound).await?;
+    let place = |row: &SubjectRow| (row.last_at().map_or(0, |at| at.as_microsecond()), row.id.clone());
+    Ok(Stretch::cut(rows, wanted.limit, place, horizon))
+}
+
+/// The same to the end, or to as many as are wanted.
+#[boxed]
+pub async fn between(conn: &mut Conn<'_>, reach: &Reach, wanted: &Between) -> Result<Vec<SubjectRow>> {
+    let (mut wanted, mut found) = (wanted.clone(), Vec::new());
+    loop {
+        let Stretch { rows, next } = between_stretch(conn, reach, &wanted).await?;
+        wanted.limit -= i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        found.extend(rows);
+        match next {
+            Some(next) if wanted.limit > 0 => wanted.after = Some(next),
+            _ => return Ok(found),
+        }
+    }
 }
 
 // Relies on operations_subjects_by_time: all of these have the same `last_at`, and in this order PostgreSQL sees it.
@@ -347,5 +433,17 @@ pub async fn undated(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<V
 }
 
 crate::db::statements![
-    INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, OF_SERIES, PAGE, PAGE_TO, HORIZON, BETWEEN, UNDATED
+    INSERT,
+    UPDATE,
+    DELETE,
+    LOCK,
+    BY_IDS,
+    BY_UIDS,
+    OF_SERIES,
+    PAGE,
+    PAGE_TO,
+    HORIZON,
+    BETWEEN,
+    BETWEEN_HORIZON,
+    UNDATED
 ];

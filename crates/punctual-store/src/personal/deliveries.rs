@@ -20,7 +20,7 @@ pub struct FoundNotification {
     /// A JSON array of texts.
     pub targets: Option<String>,
     pub last_error: Option<String>,
-    pub lease_expires_at: Option<i64>,
+    pub lease_expires_at: Option<Timestamp>,
     pub work_id: Option<i64>,
     pub business_unit: Option<String>,
 }

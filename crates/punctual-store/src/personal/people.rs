@@ -119,7 +119,7 @@ pub async fn count_inbox(conn: &mut Conn<'_>, people: Vec<String>) -> Result<i64
 pub struct FoundText {
     pub subject: String,
     pub body: String,
-    pub at: i64,
+    pub at: Timestamp,
 }
 
 const INBOX: Sql = sql!(

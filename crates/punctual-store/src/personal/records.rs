@@ -1,5 +1,6 @@
 //! The record of erasures: how much was found and erased, by whom and when. Whom it was about is a salted hash.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{ErasureStatus, Reach};
 
@@ -20,8 +21,8 @@ pub struct ErasureRow {
     /// How many were erased, and what is left.
     pub erased: Option<String>,
     pub signature: Option<String>,
-    pub created_at: i64,
-    pub done_at: Option<i64>,
+    pub created_at: Timestamp,
+    pub done_at: Option<Timestamp>,
 }
 
 const INSERT: Sql =

@@ -1,5 +1,6 @@
 //! Work, messages, surveys, events, sources and audit entries that are about a person.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{Reach, WorkStatus, survey::InstanceStatus};
 
@@ -134,7 +135,7 @@ pub struct FoundInstance {
     pub recipient_address: String,
     pub customer_ref: Option<String>,
     pub metadata: String,
-    pub triggered_at: i64,
+    pub triggered_at: Timestamp,
     pub business_unit: Option<String>,
 }
 
@@ -173,7 +174,7 @@ pub struct FoundResponse {
     pub id: i64,
     pub instance_id: i64,
     pub answers: String,
-    pub completed_at: i64,
+    pub completed_at: Timestamp,
 }
 
 const RESPONSES: Sql = sql!(
@@ -273,7 +274,7 @@ pub async fn event_notifications(conn: &mut Conn<'_>, events: Vec<i64>) -> Resul
 pub struct FoundEvent {
     pub event_type: String,
     pub payload: String,
-    pub created_at: i64,
+    pub created_at: Timestamp,
 }
 
 const PUBLISHED: Sql = sql!(
@@ -372,7 +373,7 @@ pub async fn audit_entries(
 /// What the audit says about a subject.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct FoundEntry {
-    pub at: i64,
+    pub at: Timestamp,
     pub action: String,
     pub subject_kind: String,
     pub subject_id: String,

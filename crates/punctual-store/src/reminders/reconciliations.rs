@@ -9,8 +9,8 @@ use crate::db::{Conn, Result, Sql, args, sql};
 pub struct ReconciliationRow {
     pub provider: String,
     /// Sources that changed before it have been checked.
-    pub watermark: i64,
-    pub last_run_at: i64,
+    pub watermark: Timestamp,
+    pub last_run_at: Timestamp,
     /// What the last run did, as JSON.
     pub report: String,
 }
@@ -37,7 +37,7 @@ pub async fn put(
     conn: &mut Conn<'_>,
     now: Timestamp,
     provider: &str,
-    watermark: i64,
+    watermark: Timestamp,
     report: &str,
 ) -> Result<()> {
     conn.execute(&PUT, args![now, provider, watermark, report]).await?;

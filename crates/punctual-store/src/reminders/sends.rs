@@ -32,14 +32,14 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, sent: &[(&str, i64)]) -> R
 /// Where a row of such a list is, and where the next page goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct SentPlace {
-    pub sent_at: i64,
+    pub sent_at: Timestamp,
     pub work_id: i64,
 }
 
 /// A reminder that was sent.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SentRow {
-    pub sent_at: i64,
+    pub sent_at: Timestamp,
     pub work_id: i64,
     pub kind: String,
     pub key: String,
@@ -71,10 +71,10 @@ pub async fn page(
     before: Option<SentPlace>,
     limit: i64,
 ) -> Result<Stretch<SentRow, SentPlace>> {
-    let from = before.unwrap_or(SentPlace { sent_at: i64::MAX, work_id: i64::MAX });
+    let from = before.unwrap_or(SentPlace { sent_at: Timestamp::MAX, work_id: i64::MAX });
     let last: Option<SentPlace> =
         conn.fetch_optional(&HORIZON, args![setting, from.sent_at, from.work_id, BY_INDEX - 1]).await?;
-    let to = last.unwrap_or(SentPlace { sent_at: i64::MIN, work_id: i64::MIN });
+    let to = last.unwrap_or(SentPlace { sent_at: Timestamp::MIN, work_id: i64::MIN });
     let bound =
         args![setting, from.sent_at, from.work_id, to.sent_at, to.work_id, with_surplus(limit), reach];
     let rows = conn.fetch_all(&PAGE, bound).await?;

@@ -104,7 +104,7 @@ pub async fn strip_sources(
 pub struct EndedInstance {
     pub id: i64,
     pub public_id: String,
-    pub triggered_at: i64,
+    pub triggered_at: Timestamp,
     /// Whether it has ended before the moment that was asked for and still names somebody.
     pub is_over: bool,
 }

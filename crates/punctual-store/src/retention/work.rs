@@ -16,7 +16,7 @@ pub struct EndedWork {
     pub kind: String,
     pub input: String,
     pub trace_blob: Option<String>,
-    pub created_at: i64,
+    pub created_at: Timestamp,
     /// Whether it has ended before the moment that was asked for, and nothing of it is open.
     pub is_over: bool,
 }

@@ -14,11 +14,11 @@ pub struct Change {
     pub status: InstanceStatus,
     #[column("reason_code")]
     pub reason: Option<String>,
-    pub next_send_at: Option<i64>,
-    pub last_sent_at: Option<i64>,
+    pub next_send_at: Option<Timestamp>,
+    pub last_sent_at: Option<Timestamp>,
     pub sends: i64,
     pub reminders_remaining: i64,
-    pub finished_at: Option<i64>,
+    pub finished_at: Option<Timestamp>,
 }
 
 const SETTLE: Sql = sql!(

@@ -1,5 +1,6 @@
 //! Reading instances for people: a page of a survey's, and all of them for its results.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::{Reach, survey::InstanceStatus};
 
@@ -39,10 +40,14 @@ pub struct Answered {
 }
 
 // Pairs and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
-// survey, and would walk the instances of all surveys for those of one that is old.
+// survey, and would walk the instances of all surveys for those of one that is old. A walk does not end where the second part of
+// a pair does, but where the first does, at the end of the survey; so a limit ends it after what one page looks at.
 const OF_SURVEY: &str = "
-     WHERE {sqlite i.survey_id = $1 AND i.id < $5 AND i.id > $8}
-           {postgres (i.survey_id, i.id) < ($1, $5) AND (i.survey_id, i.id) > ($1, $8)}
+     FROM {sqlite survey_instances i INDEXED BY survey_instances_by_survey}
+          {postgres (SELECT * FROM survey_instances AS w WHERE (w.survey_id, w.id) < ($1, $5) AND w.survey_id >= $1
+                     ORDER BY w.survey_id DESC, w.id DESC LIMIT 10000) AS i}";
+const IN_PAGE: &str = "
+     WHERE {sqlite i.survey_id = $1 AND i.id < $5 AND }i.id > $8
        AND (NOT i.deleted OR ($9 AND ";
 const FILTER: &str = "))
        AND ($10 IS NULL OR i.triggered_at >= $10)
@@ -55,16 +60,17 @@ const NEWEST: &str = " ORDER BY i.survey_id DESC, i.id DESC LIMIT $6";
 
 const LIST: Sql = sql!(
     "survey_instances.list", as InstanceRow,
-    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}",
-    OF_SURVEY, IS_COUNTED, FILTER, NEWEST,
+    "SELECT {columns i}",
+    OF_SURVEY, IN_PAGE, IS_COUNTED, FILTER, NEWEST,
 );
 // Answers to a question with several choices are an array of JSON texts, without spaces.
 const ANSWERED: Sql = sql!(
     "survey_instances.list_answered", as InstanceRow,
-    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
-     {sqlite CROSS} JOIN survey_responses r ON r.instance_id = i.id
+    "SELECT {columns i}",
+    OF_SURVEY,
+    "{sqlite  CROSS} JOIN survey_responses r ON r.instance_id = i.id
      LEFT JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $14",
-    OF_SURVEY, IS_COUNTED, FILTER,
+    IN_PAGE, IS_COUNTED, FILTER,
     " AND ($12 IS NULL OR r.completed_at >= $12)
       AND ($13 IS NULL OR r.completed_at < $13)
       AND ($14 IS NULL OR (a.value IS NOT NULL AND ($15 IS NULL OR a.value = $15
@@ -86,6 +92,13 @@ struct Id {
     id: i64,
 }
 
+/// The newest instance of a survey before this id that so many newer ones are before; nothing where there are not more.
+#[boxed]
+pub async fn nth_before(conn: &mut Conn<'_>, survey_id: i64, before: i64, n: i64) -> Result<Option<i64>> {
+    let found: Option<Id> = conn.fetch_optional(&HORIZON, args![survey_id, before, n, i64::MIN]).await?;
+    Ok(found.map(|row| row.id))
+}
+
 /// A page of a survey's instances that are within reach, newest first; over the index by survey. Where a filter may leave out
 /// much it may be short, or empty, and still go on.
 #[boxed]
@@ -102,12 +115,7 @@ pub async fn page(
         || f.triggered.is_some()
         || f.answered.is_some()
         || reach.units().is_some();
-    let horizon: Option<Id> = if is_filtered {
-        conn.fetch_optional(&HORIZON, args![f.survey_id, before, IN_ORDER, i64::MIN]).await?
-    } else {
-        None
-    };
-    let horizon = horizon.map(|row| row.id);
+    let horizon = if is_filtered { nth_before(conn, f.survey_id, before, IN_ORDER).await? } else { None };
     let mut bound = args![
         f.survey_id,
         f.status,
@@ -184,24 +192,27 @@ pub struct Walked {
     pub public_id: String,
     pub version_id: i64,
     pub trigger_id: String,
-    pub triggered_at: i64,
+    pub triggered_at: Timestamp,
     pub status: InstanceStatus,
     pub customer_ref: Option<String>,
     pub metadata: String,
     pub recipient_locale: Option<String>,
     pub sends: i64,
-    pub last_sent_at: Option<i64>,
+    pub last_sent_at: Option<Timestamp>,
     pub answers: Option<String>,
     pub agent_id: Option<String>,
-    pub completed_at: Option<i64>,
+    pub completed_at: Option<Timestamp>,
 }
 
+// A pair says where to begin; a range of the survey alone would begin with its first instance each time.
 const WALK: Sql = sql!(
     "survey_instances.walk",
     "SELECT i.id, i.public_id, i.version_id, i.trigger_id, i.triggered_at, i.status, i.customer_ref, i.metadata,
             i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
-     FROM survey_instances i LEFT JOIN survey_responses r ON r.instance_id = i.id
-     WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND (NOT i.deleted OR i.status = 'completed')
+     FROM survey_instances i {sqlite INDEXED BY survey_instances_by_survey}
+          LEFT JOIN survey_responses r ON r.instance_id = i.id
+     WHERE {sqlite i.survey_id = $1 AND i.id > $2}{postgres (i.survey_id, i.id) > ($1, $2) AND i.survey_id <= $1}
+       AND (NOT i.deleted OR i.status = 'completed')
        AND {reach $4 i.business_unit}
      ORDER BY i.survey_id, i.id
      LIMIT $3",

@@ -1,6 +1,7 @@
 //! Pages of work for people: what comes next, what is held, what failed, and everything, newest first. Every page
 //! walks one index over a bounded number of rows.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::{Reach, WorkStatus};
 
@@ -15,15 +16,15 @@ pub struct ListedWork {
     pub business_unit: Option<String>,
     pub source_type: Option<String>,
     pub source_id: Option<String>,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
     pub status: WorkStatus,
     pub on_hold: bool,
-    pub ready_at: i64,
+    pub ready_at: Timestamp,
     pub retry_count: i64,
     pub reason_code: Option<String>,
-    pub updated_at: i64,
+    pub updated_at: Timestamp,
     pub version: i64,
 }
 

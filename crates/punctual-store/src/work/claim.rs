@@ -25,8 +25,8 @@ pub struct Claimed {
     pub source_type: Option<String>,
     pub source_id: Option<String>,
     pub setting_id: Option<String>,
-    pub due_at: i64,
-    pub ready_at: i64,
+    pub due_at: Timestamp,
+    pub ready_at: Timestamp,
     pub retry_count: i64,
     pub input_hash: String,
     pub input: String,
@@ -171,7 +171,7 @@ pub async fn claim_these(
 impl Claimed {
     /// Its place in the order in which rows are ready.
     pub fn place(&self) -> After {
-        After { ready_at: self.ready_at, id: self.id }
+        After { ready_at: self.ready_at.as_microsecond(), id: self.id }
     }
 }
 
@@ -288,7 +288,7 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) ->
 #[derive(Record)]
 struct Ready {
     kind: String,
-    ready_at: i64,
+    ready_at: Timestamp,
 }
 
 const EARLIEST: Sql = sql!(
@@ -329,7 +329,7 @@ pub async fn earliest(conn: &mut Conn<'_>, kinds: &[(&str, After)]) -> Result<Ve
         let kinds: Vec<String> = whole.iter().map(|(kind, _)| (*kind).to_owned()).collect();
         found.extend(conn.fetch_all::<Ready>(&EARLIEST, args![kinds]).await?);
     }
-    Ok(found.into_iter().map(|row| (row.kind, row.ready_at)).collect())
+    Ok(found.into_iter().map(|row| (row.kind, row.ready_at.as_microsecond())).collect())
 }
 
 /// A claim whose lease has run out.

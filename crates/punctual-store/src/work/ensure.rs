@@ -17,7 +17,7 @@ pub struct Existing {
     pub status: WorkStatus,
     pub on_hold: bool,
     pub cancelled_by_person: bool,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
     pub input_hash: String,

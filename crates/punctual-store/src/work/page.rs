@@ -1,6 +1,7 @@
 //! Pages of work in order of its numbers, newest first: each walks the index that leaves out most of what its filter does not
 //! want, over a bounded number of rows, and says where the next one goes on.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 use punctual_model::{Reach, WorkStatus};
 
@@ -19,8 +20,8 @@ pub struct WorkFilter {
     pub on_hold: Option<bool>,
     pub source_type: Option<String>,
     pub source_id: Option<String>,
-    pub due_from: Option<i64>,
-    pub due_to: Option<i64>,
+    pub due_from: Option<Timestamp>,
+    pub due_to: Option<Timestamp>,
     /// Rows older than this id.
     pub before: Option<i64>,
     pub limit: i64,

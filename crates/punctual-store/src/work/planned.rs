@@ -19,7 +19,7 @@ pub struct OfSource {
     pub status: WorkStatus,
     pub on_hold: bool,
     pub business_unit: Option<String>,
-    pub due_at: i64,
+    pub due_at: Timestamp,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
     pub input_hash: String,

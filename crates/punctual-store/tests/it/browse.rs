@@ -170,7 +170,7 @@ async fn pages_of_work_walk_an_index(bed: TestBed) {
     let kinds = ["a".to_owned(), "b".to_owned()];
     let first = work::coming(&mut reader.conn(), &kinds, &Reach::Everything, None, 4).await.unwrap();
     assert_eq!(first.iter().map(|row| row.id).collect::<Vec<_>>(), [99_991, 99_992, 99_993, 99_994]);
-    let after = Some((first[3].ready_at, first[3].id));
+    let after = Some((first[3].ready_at.as_microsecond(), first[3].id));
     let rest = work::coming(&mut reader.conn(), &kinds, &Reach::Everything, after, 10).await.unwrap();
     assert_eq!(rest.len(), 6);
     for (list, found) in [(WorkList::Held, 4), (WorkList::Failed, 3), (WorkList::All, 100_000)] {

@@ -1,5 +1,6 @@
 //! Consumers, what nodes report of them, and the events that were taken.
 
+use jiff::Timestamp;
 use punctual_model::ConsumerLink;
 use punctual_store::{
     consumers::{self, ConsumerRow, HealthRow},
@@ -22,7 +23,7 @@ fn orders(bed: &TestBed) -> ConsumerRow {
         business_unit: Some("nz".into()),
         active: true,
         version: 1,
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     }
 }
 
@@ -45,7 +46,7 @@ async fn consumers_are_put_with_a_rising_version(bed: TestBed) {
 
 async fn reports_add_up_and_keep_what_the_last_one_does_not_say(bed: TestBed) {
     let mut tx = bed.begin().await;
-    let report = |consumer: &str, error: Option<&str>, reported_at: i64| HealthRow {
+    let report = |consumer: &str, error: Option<&str>, reported_at: Timestamp| HealthRow {
         consumer: consumer.into(),
         node: "a".into(),
         state: if error.is_some() { ConsumerLink::Disconnected } else { ConsumerLink::Connected },
@@ -60,22 +61,28 @@ async fn reports_add_up_and_keep_what_the_last_one_does_not_say(bed: TestBed) {
         reported_at,
     };
     consumers::put(&mut tx.conn(), bed.now(), &orders(&bed)).await.unwrap();
-    for (error, at) in [(Some("no answer"), 1), (None, 2)] {
+    let at = |micros| Timestamp::from_microsecond(micros).unwrap();
+    for (error, at) in [(Some("no answer"), at(1)), (None, at(2))] {
         let reports = [report("nats:gone", error, at), report("nats:orders", error, at)];
         consumers::report(&mut tx.conn(), &reports).await.unwrap();
     }
     let expected = HealthRow {
-        last_message_at: Some(1),
+        last_message_at: Some(Timestamp::from_microsecond(1).unwrap()),
         last_error: Some("no answer".into()),
-        last_error_at: Some(1),
+        last_error_at: Some(Timestamp::from_microsecond(1).unwrap()),
         accepted: 4,
         duplicates: 2,
         refused: 6,
-        ..report("nats:orders", None, 2)
+        ..report("nats:orders", None, Timestamp::from_microsecond(2).unwrap())
     };
     assert_eq!(consumers::health(&mut tx.conn()).await.unwrap(), [expected], "and none of one that is gone");
     assert_eq!(consumers::forget_health(&mut tx.conn(), bed.now()).await.unwrap(), 1);
-    consumers::report(&mut tx.conn(), &[report("nats:orders", None, 3)]).await.unwrap();
+    consumers::report(
+        &mut tx.conn(),
+        &[report("nats:orders", None, Timestamp::from_microsecond(3).unwrap())],
+    )
+    .await
+    .unwrap();
     consumers::delete(&mut tx.conn(), "nats:orders").await.unwrap();
     assert_eq!(consumers::health(&mut tx.conn()).await.unwrap(), []);
 }

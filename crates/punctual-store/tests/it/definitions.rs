@@ -1,6 +1,7 @@
 //! The statements of what people define: lists, channels, templates, business units, sources, messages, facts.
 
-use punctual_model::Reach;
+use jiff::Timestamp;
+use punctual_model::{Json, Reach};
 use punctual_store::{
     business_units::{self, BusinessUnitRow},
     channels::{self, ChannelRow},
@@ -32,7 +33,7 @@ async fn lists_are_put_found_paged_and_removed(bed: TestBed) {
         channel: "email:default".into(),
         targets: targets.into(),
         business_unit: Some("nz".into()),
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     };
     let mut tx = bed.begin().await;
     for list in [row("ops", "[]"), row("admins", "[]"), row("ops", r#"["a@example.org"]"#)] {
@@ -78,7 +79,7 @@ async fn channels_are_put_with_a_rising_version(bed: TestBed) {
         at_most_once: true,
         policy: r#"{"timeZone":"UTC"}"#.into(),
         version: 1,
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     };
     let mut tx = bed.begin().await;
     channels::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
@@ -111,7 +112,7 @@ async fn templates_are_put_with_a_rising_version(bed: TestBed) {
         default_locale: "en".into(),
         variants: "{}".into(),
         version: 1,
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     };
     let mut tx = bed.begin().await;
     templates::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
@@ -132,7 +133,7 @@ async fn a_template_is_found_as_it_was_at_a_moment(bed: TestBed) {
         default_locale: "en".into(),
         variants: text.into(),
         version: 0,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
@@ -161,7 +162,7 @@ async fn business_units_are_put_found_paged_and_removed(bed: TestBed) {
         id: id.into(),
         name: "New Zealand".into(),
         time_zone: zone.into(),
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
         ..BusinessUnitRow::default()
     };
     let mut tx = bed.begin().await;
@@ -287,21 +288,21 @@ async fn messages_are_kept_once(bed: TestBed) {
         id: id.into(),
         channel: Some("sms:x".into()),
         list_name: None,
-        targets: Some(r#"["a"]"#.into()),
+        targets: Some(Json::stored(r#"["a"]"#)),
         subject: subject.into(),
         body: "b".into(),
         html: None,
         template: None,
         locale: Some("en".into()),
-        context: Some("{}".into()),
+        context: Some(Json::stored("{}")),
         type_data: None,
-        attachments: Some("[]".into()),
+        attachments: Some(Json::stored("[]")),
         envelope: None,
         client: Some("shop".into()),
         business_unit: None,
         handling: Some(r#"{"topic":"news"}"#.into()),
-        send_at: 5,
-        created_at: bed.now().as_microsecond(),
+        send_at: Timestamp::from_microsecond(5).unwrap(),
+        created_at: bed.now(),
     };
     let mut tx = bed.begin().await;
     assert_eq!(

@@ -53,7 +53,7 @@ async fn a_circuit_opens_is_probed_by_one_and_closes(bed: TestBed) {
         (rows.len(), rows[0].what.as_str(), rows[0].open_count, rows[0].text.as_str()),
         (1, "circuit", 2, "505")
     );
-    assert_eq!((rows[0].open_until, rows[0].probe_until), (bed.after(120).as_microsecond(), None));
+    assert_eq!((rows[0].open_until, rows[0].probe_until), (bed.after(120), None));
     assert!(circuits::close(&mut tx.conn(), &key).await.unwrap());
     assert!(!circuits::close(&mut tx.conn(), &key).await.unwrap());
 }
@@ -127,7 +127,7 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
         body: "B".into(),
         work_id: None,
         business_unit: None,
-        held_at: bed.now().as_microsecond(),
+        held_at: bed.now(),
     };
     let of_nz = DigestItem { business_unit: Some("nz".into()), ..item(4) };
     let mut tx = bed.begin().await;

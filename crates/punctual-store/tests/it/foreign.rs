@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use punctual_model::{
-    Secret,
-    table::{Amount, Cell, Kind, Table},
+    Decimal, Secret,
+    table::{Cell, Kind, Table},
 };
 use punctual_store::foreign::{ForeignDatabase, ForeignFault, ForeignQuery};
 use punctual_testkit::{Database, TestBed, on_both};
@@ -67,7 +67,7 @@ async fn every_type_arrives_as_what_it_is(bed: TestBed) {
         }
     };
     let table = rows(&bed, sql).await.unwrap();
-    let decimal = |text: &str| Cell::Decimal(Amount::parse(text).unwrap());
+    let decimal = |text: &str| Cell::Decimal(Decimal::of_cell(text).unwrap());
     let yes = if bed.database() == Database::Postgres { Cell::Bool(true) } else { Cell::Integer(1) };
     let expected = [
         Cell::Integer(42),

@@ -18,6 +18,7 @@ on_both! {
     present_ids_answer_their_state;
     a_claim_is_per_channel_and_most_urgent_first;
     settle_and_renew_need_the_token;
+    a_claim_is_held_with_its_token_alone_and_not_written;
     a_delivery_writes_what_it_says;
     the_earliest_of_each_channel_is_found_whatever_its_priority;
     expired_claims_come_oldest_first;
@@ -82,7 +83,8 @@ fn delivery(row: &NotificationRow, status: &str) -> Delivery {
 
 async fn settle(bed: &TestBed, rows: &[Delivery]) -> Vec<i64> {
     let mut tx = bed.begin().await;
-    let settled = notifications::settle(&mut tx.conn(), bed.now(), rows).await.unwrap();
+    let settled =
+        notifications::settle(&mut tx.conn(), bed.now(), &rows.iter().collect::<Vec<_>>()).await.unwrap();
     tx.commit().await.unwrap();
     settled
 }
@@ -134,14 +136,14 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
     let mut row = queued(&bed, new.clone());
     row.work_id = Some(WorkId(7));
     row.reports_back = true;
-    let seq = insert(&bed, vec![row]).await[0];
+    let seq = insert(&bed, vec![row.clone()]).await[0];
+    // What is new in a row is read as it was written.
     let expected = NotificationRow {
         seq,
         id: new.id,
         digest: new.content_digest(),
         kind: "alert".into(),
         channel: ChannelKey::memory(),
-        list_name: None,
         follows_list: false,
         targets: Some(Json::stored(json!(["a@example.org", "b\"\\@example.org"]).to_string())),
         subject: new.subject.clone(),
@@ -151,15 +153,11 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         locale: new.locale.clone(),
         context: Some(Json::stored(r#"{"name":"Ann"}"#)),
         type_data: Some(Json::stored(r#"{"cc":["c@example.org"]}"#)),
-        attachments: None,
         status: NotificationStatus::Pending,
         priority: 2,
         ready_at: bed.after(60),
-        lease_expires_at: None,
         retry_count: 0,
         attempts: 0,
-        last_error: None,
-        reason_code: None,
         business_unit: new.business_unit.clone(),
         source_site: new.source.site.clone(),
         source_instance: new.source.instance.clone(),
@@ -169,15 +167,12 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         uncertain: 0,
         site_enqueued_at: Some(bed.after(-30)),
         created_at: bed.now(),
-        last_attempt_at: None,
-        delivered_at: None,
-        finished_at: None,
         topic: new.topic.clone(),
         failover: Some(Json::stored(r#"["sms:x","email:default"]"#)),
-        not_after: None,
         envelope: Some(Json::stored(r#"{"replyTo":"desk@example.org","headers":{"X-Ticket":"7"}}"#)),
         client: Some("shop".into()),
         version: 1,
+        ..row
     };
     let mut reader = bed.read().await;
     let id = expected.id.to_string();
@@ -223,10 +218,10 @@ async fn present_ids_answer_their_state(bed: TestBed) {
     )
     .await
     .unwrap();
-    present.sort_by_key(|row| row.status.as_str());
+    present.sort_by_key(|row| row.status.known().map(NotificationStatus::as_str));
     let reported: Vec<_> = present
         .iter()
-        .map(|row| (row.id.to_string(), row.status.as_str(), row.source_site.as_deref()))
+        .map(|row| (row.id.to_string(), row.status.known().unwrap().as_str(), row.source_site.as_deref()))
         .collect();
     assert_eq!(reported, [(purged, "delivered", None), (live, "pending", Some("plant-7"))]);
     bed.leaves_open("rows only");
@@ -245,6 +240,19 @@ async fn a_claim_is_per_channel_and_most_urgent_first(bed: TestBed) {
     assert_eq!(second[0].targets.as_ref().map(Json::as_str), Some(r#"["ordinary@example.org"]"#));
     let row = bed.notification(&urgent).await;
     assert_eq!((row.status.as_str(), row.lease_expires_at), ("pending", Some(bed.after(60))));
+    bed.leaves_open("rows only");
+}
+
+async fn a_claim_is_held_with_its_token_alone_and_not_written(bed: TestBed) {
+    insert_one(&bed, "a@example.org", |_| {}).await;
+    insert_one(&bed, "b@example.org", |_| {}).await;
+    let rows = claim(&bed, 2).await;
+    let mut tx = bed.begin().await;
+    let held = [(rows[0].seq, rows[0].version), (rows[1].seq, rows[1].version - 1), (9_999, 1)];
+    assert_eq!(notifications::hold(&mut tx, &held).await.unwrap(), [rows[0].seq]);
+    tx.commit().await.unwrap();
+    let row = bed.notification(&rows[0].id.to_string()).await;
+    assert_eq!((row.version, row.lease_expires_at), (rows[0].version, rows[0].lease_expires_at));
     bed.leaves_open("rows only");
 }
 

@@ -37,18 +37,18 @@ fn person(id: &str, email: Option<&str>) -> PersonRow {
         channels: "[]".into(),
         addresses: "{}".into(),
         business_unit: Some("nz".into()),
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
 fn subject(id: &str, start: Option<&str>, end: Option<&str>) -> SubjectRow {
-    let micros = |text: &str| text.parse::<Timestamp>().unwrap().as_microsecond();
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
     SubjectRow {
         id: id.into(),
         subject_type: "event".into(),
         title: "Stand-up".into(),
-        start_at: start.map(micros),
-        end_at: end.map(micros),
+        start_at: start.map(at),
+        end_at: end.map(at),
         is_all_day: false,
         creator: "ann".into(),
         people: "[]".into(),
@@ -61,12 +61,16 @@ fn subject(id: &str, start: Option<&str>, end: Option<&str>) -> SubjectRow {
         description: None,
         deleted_at: None,
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
-fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
+fn at(micros: i64) -> Option<Timestamp> {
+    Some(Timestamp::from_microsecond(micros).unwrap())
+}
+
+fn rule(id: &str, subject: &str, due: Option<Timestamp>) -> RuleRow {
     RuleRow {
         id: id.into(),
         subject_type: "event".into(),
@@ -80,7 +84,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         schedule_id: None,
         occurrence: None,
         run_at: None,
-        dated_at: 1,
+        dated_at: Timestamp::from_microsecond(1).unwrap(),
         sync_status: SyncStatus::Pending,
         sync_error: None,
         sync_attempts: 0,
@@ -91,8 +95,8 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         last_sent_occurrence: None,
         business_unit: None,
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -130,7 +134,7 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
         all_day_at: Some("09:00".into()),
         rules: None,
         business_unit: None,
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     };
     organisations::put(&mut tx.conn(), bed.now(), &Reach::Everything, &choir).await.unwrap();
     let found = organisations::named(&mut tx.conn(), vec!["choir".into()]).await.unwrap();
@@ -200,6 +204,8 @@ async fn a_calendar_finds_what_falls_into_it(bed: TestBed) {
         subject("inside", Some("2026-05-11T00:00:00Z"), None),
         subject("ends", None, Some("2026-05-12T00:00:00Z")),
         subject("over", Some("2026-05-01T00:00:00Z"), Some("2026-06-01T00:00:00Z")),
+        subject("week", Some("2026-05-16T00:00:00Z"), Some("2026-05-22T00:00:00Z")),
+        subject("later week", Some("2026-05-18T00:00:00Z"), Some("2026-05-24T00:00:00Z")),
         subject("after", Some("2026-05-17T00:00:00Z"), None),
         subject("undated", None, None),
         SubjectRow {
@@ -216,21 +222,21 @@ async fn a_calendar_finds_what_falls_into_it(bed: TestBed) {
             subjects::between(&mut tx.conn(), &punctual_model::Reach::Everything, &wanted).await.unwrap();
         found.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
-    assert_eq!(find(all.clone()).await, ["into", "inside", "other", "ends", "over"]);
+    assert_eq!(find(all.clone()).await, ["into", "inside", "other", "ends", "week", "over"]);
     let choir = Between { organisation: Some("choir".into()), ..all.clone() };
-    assert_eq!(find(choir).await, ["into", "inside", "ends", "over"]);
+    assert_eq!(find(choir).await, ["into", "inside", "ends", "week", "over"]);
     let inside = rows[2].last_at().unwrap();
-    let next = Between { after: Some((inside, "inside".into())), limit: 2, ..all.clone() };
+    let next = Between { after: Some((inside.as_microsecond(), "inside".into())), limit: 2, ..all.clone() };
     assert_eq!(find(next).await, ["other", "ends"]);
     assert!(find(Between { subject_type: Some("task".into()), ..all.clone() }).await.is_empty());
     assert_eq!(find(Between { person: Some("ben".into()), ..all.clone() }).await, ["other"]);
-    assert_eq!(find(Between { person: Some("ann".into()), ..all }).await.len(), 5);
+    assert_eq!(find(Between { person: Some("ann".into()), ..all }).await.len(), 6);
     tx.commit().await.unwrap();
 }
 
 async fn a_rule_goes_through_its_states(bed: TestBed) {
     let mut tx = bed.begin().await;
-    rules::put(&mut tx.conn(), bed.now(), &[rule("b", "1", Some(5)), rule("a", "1", Some(5))]).await.unwrap();
+    rules::put(&mut tx.conn(), bed.now(), &[rule("b", "1", at(5)), rule("a", "1", at(5))]).await.unwrap();
     let ids = |rows: Vec<RuleRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(
         ids(rules::of_subjects(&mut tx.conn(), &Reach::Everything, vec!["1".into()]).await.unwrap()),
@@ -247,20 +253,19 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
         (failed.sync_status.as_str(), failed.sync_error.as_deref(), failed.sync_attempts),
         ("failed", Some("no disk"), 1)
     );
-    let synced =
-        Synced { id: "a".into(), schedule_id: Some(7), occurrence: Some("o".into()), run_at: Some(9) };
+    let synced = Synced { id: "a".into(), schedule_id: Some(7), occurrence: Some("o".into()), run_at: at(9) };
     rules::mark_synced(&mut tx.conn(), bed.now(), &[synced]).await.unwrap();
     let row = rules::by_ids(&mut tx.conn(), &Reach::Everything, vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(
         (row.sync_status.as_str(), row.sync_error.as_deref(), row.sync_due_at),
         ("synced", None, None)
     );
-    assert_eq!((row.schedule_id, row.occurrence.as_deref(), row.run_at), (Some(7), Some("o"), Some(9)));
+    assert_eq!((row.schedule_id, row.occurrence.as_deref(), row.run_at), (Some(7), Some("o"), at(9)));
     // Whoever thinks that it failed comes too late.
     assert!(!rules::mark_failed(&mut tx.conn(), bed.now(), "a", "late", bed.after(60)).await.unwrap());
     rules::mark_sent(&mut tx.conn(), bed.now(), &[("a".into(), "o".into())]).await.unwrap();
     // A changed rule keeps what was scheduled and sent.
-    rules::put(&mut tx.conn(), bed.now(), &[RuleRow { active: false, ..rule("a", "1", Some(8)) }])
+    rules::put(&mut tx.conn(), bed.now(), &[RuleRow { active: false, ..rule("a", "1", at(8)) }])
         .await
         .unwrap();
     let row = rules::by_ids(&mut tx.conn(), &Reach::Everything, vec!["a".into()]).await.unwrap().remove(0);
@@ -277,7 +282,7 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
 
 async fn only_what_is_late_is_reconciled(bed: TestBed) {
     let mut tx = bed.begin().await;
-    let at = |seconds: i64| Some(bed.after(seconds).as_microsecond());
+    let at = |seconds: i64| Some(bed.after(seconds));
     let rows = [rule("a", "1", at(60)), rule("b", "1", at(0)), rule("c", "1", at(-60)), rule("d", "1", None)];
     rules::put(&mut tx.conn(), bed.now(), &rows).await.unwrap();
     assert_eq!(rules::to_sync(&mut tx.conn(), bed.now(), 10).await.unwrap(), ["c", "b"]);
@@ -316,7 +321,7 @@ async fn a_link_is_found_by_its_hash_alone(bed: TestBed) {
         owner_id: "ann".into(),
         secret_hash: hash.into(),
         business_unit: None,
-        created_at: bed.now().as_microsecond(),
+        created_at: bed.now(),
     };
     feeds::put(&mut tx.conn(), bed.now(), &feed("one")).await.unwrap();
     feeds::put(&mut tx.conn(), bed.now(), &feed("two")).await.unwrap();

@@ -1,6 +1,7 @@
 //! Pages of the API: whatever they are filtered by, each looks at a bounded number of rows over the index that was meant, and
 //! all of them together find what there is, once and in order.
 
+use jiff::Timestamp;
 use punctual_model::{NotificationStatus, Reach, WorkStatus};
 use punctual_store::{
     notifications::{self, NotificationFilter, Stuck},
@@ -153,7 +154,13 @@ async fn pages_of_work_look_at_a_bounded_number_of_rows(bed: TestBed) {
         (with_status("deactivated"), "page", "pkey", vec![7], 10),
         (with_status("cancelled"), "page", "pkey", vec![], 10),
         (WorkFilter { kind: Some("seldom".into()), ..any() }, "page", "pkey", vec![6], 10),
-        (WorkFilter { due_to: Some(2), ..any() }, "page", "pkey", vec![1], 10),
+        (
+            WorkFilter { due_to: Some(Timestamp::from_microsecond(2).unwrap()), ..any() },
+            "page",
+            "pkey",
+            vec![1],
+            10,
+        ),
         (with_status("failed"), "page_failed", "failed", vec![3], 1),
         (WorkFilter { on_hold: Some(true), ..any() }, "page_held", "held", vec![4], 1),
         (with_status("pending"), "page_pending", "ready", vec![5, 4], 1),

@@ -35,7 +35,7 @@ async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
     let rows = audit::of(&mut tx.conn(), &punctual_model::Reach::Everything, "work", "7").await.unwrap();
     assert_eq!(rows.iter().map(|row| row.action.as_str()).collect::<Vec<_>>(), ["hold", "park"]);
     let row = &rows[0];
-    assert_eq!((row.at, row.actor.as_str(), row.version), (bed.now().as_microsecond(), "ann", Some(3)));
+    assert_eq!((row.at, row.actor.as_str(), row.version), (bed.now(), "ann", Some(3)));
     assert_eq!(
         (&row.from_status, &row.to_status, &row.reason, &row.data),
         (&full.from, &full.to, &full.reason, &full.data)
@@ -58,8 +58,8 @@ async fn a_key_is_found_by_its_hash_and_ends_once(bed: TestBed) {
         secret_hash: "abc".into(),
         scopes: "read operate".into(),
         business_units: Some(r#"["nz"]"#.into()),
-        created_at: bed.now().as_microsecond(),
-        expires_at: Some(bed.after(60).as_microsecond()),
+        created_at: bed.now(),
+        expires_at: Some(bed.after(60)),
         revoked_at: None,
         last_used_at: None,
         site: None,
@@ -76,8 +76,8 @@ async fn a_key_is_found_by_its_hash_and_ends_once(bed: TestBed) {
     assert!(!api_keys::revoke(&mut tx.conn(), bed.after(10), "k-1").await.unwrap());
     let all = api_keys::all(&mut tx.conn()).await.unwrap();
     assert_eq!(all.len(), 1);
-    assert_eq!(all[0].revoked_at, Some(bed.after(9).as_microsecond()));
-    assert_eq!(all[0].last_used_at, Some(bed.after(5).as_microsecond()));
+    assert_eq!(all[0].revoked_at, Some(bed.after(9)));
+    assert_eq!(all[0].last_used_at, Some(bed.after(5)));
 }
 
 async fn the_first_answer_stays_and_old_ones_are_forgotten(bed: TestBed) {

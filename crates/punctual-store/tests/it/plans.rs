@@ -163,6 +163,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
         "notifications.take",
         "notifications.settle",
         "notifications.renew",
+        "notifications.hold",
         "notifications.earliest",
         "notifications.earliest_behind",
         "notifications.claim_behind",
@@ -208,6 +209,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     attempts::mark_uncertain(&mut tx.conn(), bed.now(), seqs).await.unwrap();
     let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.seq, row.version)).collect();
     notifications::renew(&mut tx.conn(), bed.after(60), &held).await.unwrap();
+    notifications::hold(&mut tx, &held).await.unwrap();
     let deliveries: Vec<_> = claimed
         .iter()
         .map(|row| notifications::Delivery {
@@ -223,7 +225,13 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
             leaves_list: false,
         })
         .collect();
-    assert_eq!(notifications::settle(&mut tx.conn(), bed.now(), &deliveries).await.unwrap().len(), 100);
+    assert_eq!(
+        notifications::settle(&mut tx.conn(), bed.now(), &deliveries.iter().collect::<Vec<_>>())
+            .await
+            .unwrap()
+            .len(),
+        100
+    );
     notifications::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
     let after = After { ready_at: bed.now().as_microsecond() - 1, id: 0 };
     let starts = [5, 9].map(|priority| LaneStart { channel: "memory:default".into(), priority, after });
@@ -259,6 +267,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     check(&bed, "notifications.present", "notifications_by_id");
     check(&bed, "notifications.settle", "notifications_pkey");
     check(&bed, "notifications.renew", "notifications_pkey");
+    check(&bed, "notifications.hold", "notifications_pkey");
     for statement in ["attempts.record", "attempts.of", "attempts.mark_uncertain"] {
         check(&bed, statement, "attempts_pkey");
     }

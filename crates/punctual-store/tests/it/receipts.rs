@@ -1,6 +1,6 @@
 //! Suppressions, targets that were left out, receipts and the inbox.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_model::Reach;
 use punctual_store::{
     inbox::{self, InboxRow},
@@ -27,7 +27,7 @@ fn suppression(kind: &str, address: &str, reason: &str) -> SuppressionRow {
         reason: reason.into(),
         source: "test".into(),
         detail: None,
-        since: 7,
+        since: Timestamp::from_microsecond(7).unwrap(),
         expires_at: None,
     }
 }
@@ -51,7 +51,7 @@ async fn suppressions_are_put_added_found_paged_and_removed(bed: TestBed) {
         [("email".to_owned(), "b_1@x.example".to_owned()), ("sms".to_owned(), "+49301234567".to_owned())],
         "what a person said stays"
     );
-    let since = bed.now().as_microsecond();
+    let since = bed.now();
     let (b, c) = (SuppressionRow { since, ..b }, SuppressionRow { since, ..c });
     assert_eq!(suppressions::get(&mut tx.conn(), "email", "a@x.example").await.unwrap(), Some(a.clone()));
     let asked = [("email", "a@x.example"), ("sms", "a@x.example"), ("email", "z@x.example")];
@@ -86,7 +86,7 @@ async fn suppressions_are_put_added_found_paged_and_removed(bed: TestBed) {
 
 async fn a_suppression_that_is_over_does_not_count_and_makes_room(bed: TestBed) {
     let mut row = suppression("email", "a@x.example", "manual");
-    row.expires_at = Some(bed.now().as_microsecond() + 1);
+    row.expires_at = Some(bed.now() + SignedDuration::from_micros(1));
     let asked = [(row.channel_type.clone(), row.address.clone())];
     let mut tx = bed.begin().await;
     suppressions::put(&mut tx.conn(), &row).await.unwrap();
@@ -108,7 +108,7 @@ async fn targets_that_were_left_out_are_kept_once(bed: TestBed) {
         target: target.into(),
         reason: "suppressed".into(),
         detail: Some(detail.into()),
-        at: bed.now().as_microsecond(),
+        at: bed.now(),
     };
     let mut tx = bed.begin().await;
     skipped_targets::put(&mut tx.conn(), bed.now(), &[row(1, "b", "manual"), row(2, "a", "manual")])
@@ -190,7 +190,7 @@ async fn receipts_come_to_the_same_whatever_their_order(bed: TestBed) {
     }
     let end = ends[0].clone();
     assert!(ends.iter().all(|other| *other == end), "{ends:?}");
-    let second = |n: i64| Some((bed.now() - SignedDuration::from_secs(60 - n)).as_microsecond());
+    let second = |n: i64| Some(bed.now() - SignedDuration::from_secs(60 - n));
     assert_eq!((end.rank, end.confirmed_at, end.failed_at), (4, second(2), second(4)));
     assert_eq!(
         (end.code.as_deref(), end.suppress.as_deref(), end.needs_person),
@@ -236,7 +236,7 @@ async fn messages_in_the_inbox_are_put_once_and_read(bed: TestBed) {
         subject: "S".into(),
         body: "B".into(),
         business_unit: (id == "4").then(|| "de".to_owned()),
-        created_at: bed.now().as_microsecond(),
+        created_at: bed.now(),
         read_at: None,
     };
     let all = Reach::Everything;

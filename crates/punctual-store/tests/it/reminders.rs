@@ -1,5 +1,6 @@
 //! The tables of reminders: settings by version, states and counts in sets, progress, and what is planned.
 
+use jiff::Timestamp;
 use punctual_model::{InputHash, NewWork, Reach, Trigger, WorkKey};
 use punctual_store::{
     reminders::{
@@ -38,8 +39,8 @@ fn setting(id: &str, source_type: &str, child_type: Option<&str>) -> SettingRow 
         definition: "{}".into(),
         key_base: None,
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -61,7 +62,7 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
         .await
         .unwrap()
         .remove(0);
-    assert_eq!((row.version, row.created_at), (1, bed.now().as_microsecond()));
+    assert_eq!((row.version, row.created_at), (1, bed.now()));
     row.active = false;
     assert!(settings::update(conn, bed.after(1), &row).await.unwrap());
     assert!(!settings::update(conn, bed.after(1), &row).await.unwrap(), "the version has moved on");
@@ -148,10 +149,10 @@ async fn progress_is_kept_by_key(bed: TestBed) {
     changes::put(conn, bed.now(), &ChangeRow { key: "k".into(), ..ChangeRow::default() }).await.unwrap();
     changes::put(conn, bed.now(), &row).await.unwrap();
     assert_eq!(changes::get(conn, "k").await.unwrap(), Some(row));
-    reconciliations::put(conn, bed.now(), "dateBased", 5, "{}").await.unwrap();
-    reconciliations::put(conn, bed.after(1), "dateBased", 6, "{}").await.unwrap();
+    reconciliations::put(conn, bed.now(), "dateBased", bed.after(-5), "{}").await.unwrap();
+    reconciliations::put(conn, bed.after(1), "dateBased", bed.after(-4), "{}").await.unwrap();
     let all = reconciliations::all(conn).await.unwrap();
-    assert_eq!((all.len(), all[0].watermark, all[0].last_run_at), (1, 6, bed.after(1).as_microsecond()));
+    assert_eq!((all.len(), all[0].watermark, all[0].last_run_at), (1, bed.after(-4), bed.after(1)));
 }
 
 async fn sources_are_walked_by_id_and_by_change(bed: TestBed) {
@@ -240,7 +241,7 @@ async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: TestBed) {
     let ahead =
         work::ahead(conn, &Reach::Everything, "reminder", from, to, (i64::MIN, i64::MIN), 10).await.unwrap();
     assert_eq!(ahead.len(), 2);
-    let after = (ahead[0].ready_at, ahead[0].id);
+    let after = (ahead[0].ready_at.as_microsecond(), ahead[0].id);
     assert_eq!(
         work::ahead(conn, &Reach::Everything, "reminder", from, to, after, 10).await.unwrap().len(),
         1

@@ -1,6 +1,7 @@
 //! The tables of reports and rollouts: subscriptions by version, one owner a run, records, stages, and the views that
 //! other schedulers read.
 
+use jiff::Timestamp;
 use punctual_model::{InputHash, NewWork, OwnershipStatus, Reach, RunOutcome, Trigger, WorkKey};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
@@ -38,8 +39,8 @@ fn subscription(guid: &str, unit: Option<&str>) -> SubscriptionRow {
         deleted: false,
         definition: "{}".into(),
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
         unit_time_zone: None,
     }
 }
@@ -107,10 +108,7 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
     assert_eq!(cancelled.status, OwnershipStatus::Cancelled);
     assert_eq!(run_ownership::take(conn, bed.after(1), &take("k", OURS)).await.unwrap(), cancelled);
     let taken = run_ownership::take_over(conn, bed.after(1), &take("k", OURS)).await.unwrap();
-    assert_eq!(
-        (taken.owner.as_str(), taken.status.as_str(), taken.taken_at),
-        (OURS, "owned", bed.after(1).as_microsecond())
-    );
+    assert_eq!((taken.owner.as_str(), taken.status.as_str(), taken.taken_at), (OURS, "owned", bed.after(1)));
     let rows = [("k".to_owned(), "{\"n\":1}".to_owned())];
     assert_eq!(run_ownership::delivered(conn, bed.now(), OURS, &rows).await.unwrap(), 1);
     assert_eq!(run_ownership::delivered(conn, bed.now(), OURS, &rows).await.unwrap(), 0, "once");
@@ -140,7 +138,7 @@ async fn what_was_taken_and_not_delivered_is_given_back(bed: TestBed) {
     let back = run_ownership::give_back(conn, bed.now(), PATH, OURS, all_but_one).await;
     assert_eq!(back.unwrap(), ["1"]);
     assert_eq!(run_ownership::owned(conn, PATH, OURS, subjects()).await.unwrap(), ["4"]);
-    let (from, to) = (bed.now().as_microsecond(), bed.after(1).as_microsecond());
+    let (from, to) = (bed.now(), bed.after(1));
     let taken = run_ownership::taken(conn, PATH, OLD, from, to, vec!["a".into()], 10).await.unwrap();
     assert_eq!(taken.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["3"]);
 }
@@ -152,8 +150,8 @@ async fn records_count_attempts_and_figures_go_by_stage(bed: TestBed) {
         subject_id: "a".into(),
         business_unit: None,
         stage,
-        due_at: bed.now().as_microsecond(),
-        decided_at: 0,
+        due_at: bed.now(),
+        decided_at: Timestamp::UNIX_EPOCH,
         outcome: RunOutcome::parse(outcome).unwrap(),
         reason: None,
         attempts: 1,
@@ -174,7 +172,7 @@ async fn records_count_attempts_and_figures_go_by_stage(bed: TestBed) {
     run_records::put(conn, bed.after(4), &[]).await.unwrap();
     let one = run_records::by_keys(conn, vec!["1".into()]).await.unwrap().remove(0);
     assert_eq!((one.attempts, one.conflicts, one.outcome.as_str()), (3, 2, "delivered"));
-    let (from, to) = (bed.now().as_microsecond(), bed.after(1).as_microsecond());
+    let (from, to) = (bed.now(), bed.after(1));
     let expected = run_records::expected(conn, PATH, from, to, vec!["a".into()], 10).await.unwrap();
     assert_eq!(expected.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["2"]);
     let mut figures = run_records::figures(conn, PATH, from, to, vec!["a".into()]).await.unwrap();
@@ -192,8 +190,8 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
         subject_id: "a".into(),
         business_unit: None,
         stage: None,
-        due_at: 0,
-        decided_at: 0,
+        due_at: Timestamp::UNIX_EPOCH,
+        decided_at: Timestamp::UNIX_EPOCH,
         outcome: RunOutcome::Delivered,
         reason: None,
         attempts: 1,
@@ -223,12 +221,12 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
     run_records::put(conn, bed.after(10), &[record("young", true)]).await.unwrap();
     let old = run_records::with_old_files(conn, PATH, bed.after(10), 10).await.unwrap();
     assert_eq!(old.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["old"]);
-    let decided = bed.now().as_microsecond();
+    let decided = bed.now();
     let runs = [("old".to_owned(), decided), ("young".to_owned(), decided)];
     assert_eq!(run_records::files_purged(conn, bed.after(20), &runs).await.unwrap(), 1);
     assert_eq!(run_records::files_purged(conn, bed.after(20), &[]).await.unwrap(), 0);
     let one = run_records::by_keys(conn, vec!["old".into()]).await.unwrap().remove(0);
-    assert_eq!((one.has_files, one.files_purged_at), (false, Some(bed.after(20).as_microsecond())));
+    assert_eq!((one.has_files, one.files_purged_at), (false, Some(bed.after(20))));
     assert!(run_records::with_old_files(conn, PATH, bed.after(10), 10).await.unwrap().is_empty());
     run_records::put(conn, bed.after(30), &[record("old", true)]).await.unwrap();
     let again = run_records::by_keys(conn, vec!["old".into()]).await.unwrap().remove(0);
@@ -244,8 +242,8 @@ fn rollout(scope: &str, id: &str, stage: i64) -> RolloutRow {
         stage,
         checklist: "{}".into(),
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
+use jiff::Timestamp;
 use punctual_model::{NotificationStatus, Reach, survey::InstanceStatus};
 use punctual_store::{
     Tx,
@@ -108,7 +109,7 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
         status: InstanceStatus::parse(status).unwrap(),
         reason: Some("r".into()),
         next_send_at: None,
-        last_sent_at: Some(7),
+        last_sent_at: Some(Timestamp::from_microsecond(7).unwrap()),
         sends: 1,
         reminders_remaining: 1,
         finished_at: None,
@@ -119,9 +120,10 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     assert!(!survey_instances::open(&mut tx.conn(), now, "b").await.unwrap());
     let held =
         survey_instances::lock(&mut tx.conn(), vec!["b".into(), "a".into(), "no".into()]).await.unwrap();
-    let states: Vec<(&str, Option<i64>)> =
+    let states: Vec<(&str, Option<Timestamp>)> =
         held.iter().map(|row| (row.status.as_str(), row.last_sent_at)).collect();
-    assert_eq!(states, [("opened", Some(7)), ("expired", Some(7))]);
+    let sent = Some(Timestamp::from_microsecond(7).unwrap());
+    assert_eq!(states, [("opened", sent), ("expired", sent)]);
     assert!(survey_instances::complete(&mut tx.conn(), now, held[0].id).await.unwrap());
     assert!(!survey_instances::complete(&mut tx.conn(), now, held[0].id).await.unwrap(), "once");
     assert!(!survey_instances::complete(&mut tx.conn(), now, held[1].id).await.unwrap(), "expired");
@@ -167,7 +169,7 @@ async fn subscribers_are_put_with_a_rising_version(bed: TestBed) {
         retry: "{}".into(),
         active: true,
         version: 1,
-        updated_at: bed.now().as_microsecond(),
+        updated_at: bed.now(),
     };
     let mut tx = bed.begin().await;
     subscribers::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
@@ -289,29 +291,57 @@ async fn results_are_counted_over_the_index_by_survey(bed: TestBed) {
     for set in [rows, responses, answers] {
         fill(&bed, set).await;
     }
-    let statements = ["instances", "responses", "nth_wait", "answers", "count_texts", "texts"]
+    let statements = ["instances", "responses", "waits", "answers", "count_texts", "texts"]
         .map(|name| format!("survey_results.{name}"));
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
     let conn = &mut reader.conn();
-    let all = Counted { reach: Reach::Everything, survey_id: 7, trigger: None, from: None, to: None };
+    let all = Counted {
+        reach: Reach::Everything,
+        survey_id: 7,
+        trigger: None,
+        from: None,
+        to: None,
+        ids: Counted::ALL,
+    };
     let counted = survey_results::instances(conn, &all).await.unwrap();
     assert_eq!(counted.iter().map(|row| row.count).sum::<i64>(), 2_000);
     assert_eq!(counted.iter().map(|row| row.sent).sum::<i64>(), 2_000, "the odd ones of 7, 57, 107 …");
-    let one = Counted { trigger: Some("t1".into()), from: Some(0), to: Some(50_000_000_000), ..all.clone() };
+    let one = Counted {
+        trigger: Some("t1".into()),
+        from: Some(Timestamp::UNIX_EPOCH),
+        to: Some(Timestamp::from_microsecond(50_000_000_000).unwrap()),
+        ..all.clone()
+    };
     let fewer: i64 = survey_results::instances(conn, &one).await.unwrap().iter().map(|row| row.count).sum();
     assert!(fewer > 300 && fewer < 350, "{fewer}");
     let answered: i64 =
         survey_results::responses(conn, &all).await.unwrap().iter().map(|row| row.count).sum();
     assert_eq!(answered, 2_000);
     // 7 or 57 seconds, one half each.
-    assert_eq!(survey_results::nth_wait(conn, &all, 0).await.unwrap(), Some(7));
-    assert_eq!(survey_results::nth_wait(conn, &all, 1_999).await.unwrap(), Some(57));
-    assert_eq!(survey_results::nth_wait(conn, &all, 2_000).await.unwrap(), None);
+    let mut waits = survey_results::waits(conn, &all).await.unwrap();
+    waits.sort_by_key(|wait| wait.seconds);
+    assert_eq!(
+        waits.iter().map(|wait| (wait.seconds, wait.count)).collect::<Vec<_>>(),
+        [(7, 1_000), (57, 1_000)]
+    );
     let values = survey_results::answers(conn, &all, vec!["rate".into(), "none".into()]).await.unwrap();
     assert_eq!((values.len(), values.iter().map(|row| row.count).sum::<i64>()), (11, 2_000));
-    let (count, texts) = survey_results::texts(conn, &all, "rate", 3).await.unwrap();
-    assert_eq!((count, texts.len()), (2_000, 3));
+    assert_eq!(survey_results::count_texts(conn, &all, "rate").await.unwrap(), 2_000);
+    assert_eq!(survey_results::texts(conn, &all, "rate", 3).await.unwrap().len(), 3);
+    // Pieces add up to all of it: each begins where the one before it ended.
+    let (mut before, mut pieces) = (i64::MAX, Vec::new());
+    loop {
+        let after = survey_instances::nth_before(conn, 7, before, 700).await.unwrap();
+        let ids = (after.unwrap_or(i64::MIN), before);
+        let rows = survey_results::instances(conn, &Counted { ids, ..all.clone() }).await.unwrap();
+        pieces.push(rows.iter().map(|row| row.count).sum::<i64>());
+        match after {
+            Some(after) => before = after + 1,
+            None => break,
+        }
+    }
+    assert_eq!(pieces, [700, 700, 600]);
     for statement in &statements {
         check(&bed, statement, "_by_survey");
     }

@@ -2,6 +2,7 @@
 //!
 //! Each test makes the schema of its version from that version's steps, not from the present one taken back.
 
+use jiff::Timestamp;
 use punctual_model::Reach;
 use punctual_store::{
     Lane, Store, StoreError, StoreOptions, attempts, audit, channels,
@@ -188,9 +189,10 @@ async fn columns_with_earlier_names_keep_what_they_hold(database: Database) {
     let mut conn = reader.conn();
     let channel = channels::all(&mut conn).await.unwrap().remove(0);
     assert_eq!(channel.policy, r#"{"rates":[]}"#);
+    let at = |micros| Timestamp::from_microsecond(micros).unwrap();
     let standing = standing(&mut conn).await.unwrap();
     let circuit = standing.iter().find(|row| row.what == "circuit").unwrap();
-    assert_eq!((circuit.open_count, circuit.opened_at, circuit.open_until), (2, 5, 9));
+    assert_eq!((circuit.open_count, circuit.opened_at, circuit.open_until), (2, at(5), at(9)));
     let policy = facts::get(&mut conn, delivery_policy::SETTINGS).await.unwrap();
     assert_eq!(policy.as_deref(), Some(r#"{"dailyCap":3}"#));
     let rollout = rollouts::get(&mut conn, "report-subscription", "subject", "s").await.unwrap();
@@ -200,7 +202,7 @@ async fn columns_with_earlier_names_keep_what_they_hold(database: Database) {
     let record = run_records::by_keys(&mut conn, vec!["k".into()]).await.unwrap();
     assert_eq!((record[0].workflow.as_str(), record[0].attempts), ("report-subscription", 4));
     let kept = survey_attempts::of(&mut conn, vec!["n".into()]).await.unwrap();
-    assert_eq!((kept[0].n, kept[0].attempted_at), (1, 7));
+    assert_eq!((kept[0].n, kept[0].attempted_at), (1, at(7)));
     drop(reader);
     store.close().await;
 }

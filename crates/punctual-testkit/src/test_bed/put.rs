@@ -75,7 +75,7 @@ impl TestBed {
             at_most_once,
             policy: policy.to_string(),
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let mut tx = self.begin().await;
         channels::put(&mut tx.conn(), self.now(), &row).await.unwrap_or_else(|error| panic!("{error:?}"));
@@ -90,7 +90,7 @@ impl TestBed {
             channel: channel.into(),
             targets: json!(targets).to_string(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let mut tx = self.begin().await;
         lists::put(&mut tx.conn(), self.now(), &Reach::Everything, &row)
@@ -106,7 +106,7 @@ impl TestBed {
             default_locale: default_locale.into(),
             variants: variants.to_string(),
             version: 0,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let mut tx = self.begin().await;
         templates::put(&mut tx.conn(), self.now(), &row).await.unwrap_or_else(|error| panic!("{error:?}"));

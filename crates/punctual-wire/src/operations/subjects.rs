@@ -4,6 +4,7 @@
 //! finish and related users. They are read by the same code.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use punctual_model::local_time::as_stored;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -256,7 +257,7 @@ pub fn settle(given: Option<Given>, is_all_day: bool, name: &str) -> Result<Opti
             );
             Err(FieldError::new(format!("/{name}"), Code::TimeNoOffset, detail))
         }
-        given => Ok(given.map(|given| given.at)),
+        given => Ok(given.map(|given| as_stored(given.at))),
     }
 }
 

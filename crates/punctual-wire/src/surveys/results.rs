@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -23,6 +24,9 @@ pub struct SurveyResults {
     pub by_day: Vec<SurveyDay>,
     pub by_trigger: Vec<SurveyTriggerCount>,
     pub questions: Vec<SurveyQuestionResults>,
+    pub counted_at: Timestamp,
+    /// Only so many of the newest links are counted so far; all of them are being counted.
+    pub newest: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -27,7 +27,7 @@ use punctual_wire::operations::texts::RuleTexts;
 use serde_json::json;
 
 use super::{
-    Anchor, Input, KIND, Payload, Reach, instant,
+    Anchor, Input, KIND, Payload, Reach,
     log::{self, Put},
     occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, why_nobody, words,
 };
@@ -167,7 +167,7 @@ impl Known {
             Some(wanted) if wanted.occurrence == occurrence => wanted.run_at,
             _ => return Err(ReasonCode::Moved),
         };
-        if is_first && instant(rule.dated_at).duration_since(run_at) > GRACE {
+        if is_first && rule.dated_at.duration_since(run_at) > GRACE {
             return Err(ReasonCode::AnchorInPast);
         }
         let only = input.fallback.as_ref().map(|fallback| fallback.people.as_slice());
@@ -239,8 +239,8 @@ pub(super) fn context(subject: &SubjectRow, anchor: Anchor, when: &str, zone: &s
         "subjectId": subject.id,
         "kind": anchor.as_str(),
         "isAllDay": subject.is_all_day,
-        "startsAt": subject.start_at.map(|at| instant(at).to_string()),
-        "endsAt": subject.end_at.map(|at| instant(at).to_string()),
+        "startsAt": subject.start_at.map(|at| at.to_string()),
+        "endsAt": subject.end_at.map(|at| at.to_string()),
     })
 }
 
@@ -258,7 +258,7 @@ fn give_texts(new: &mut NewNotification, texts: &RuleTexts, context: impl FnOnce
 fn arrived(row: &Claimed, input: &Input) -> Option<Effect> {
     let payload = serde_json::to_string(&input.payload).ok().filter(|_| input.fallback.is_none())?;
     let (id, topic) = (row.key.clone(), input.topic.clone());
-    Some(Effect::Publish(Arrival { id, topic, due_at: instant(row.due_at), payload }))
+    Some(Effect::Publish(Arrival { id, topic, due_at: row.due_at, payload }))
 }
 
 impl Decide<Put> for Known {

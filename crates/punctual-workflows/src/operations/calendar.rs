@@ -9,7 +9,6 @@ mod zones;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use punctual_store::operations::subjects::SubjectRow;
 
-use super::instant;
 pub use read::{AHEAD, COMPONENTS_MAX, Component, DATES_MAX, Read, Skipped, read};
 
 /// The longest line in bytes, without its break.
@@ -30,7 +29,7 @@ pub fn write(name: &str, subjects: &[SubjectRow]) -> String {
         let (component, end) = if is_task { ("VTODO", "DUE") } else { ("VEVENT", "DTEND") };
         line(&format!("BEGIN:{component}"));
         line(&format!("UID:{}", escaped(&uid(subject))));
-        line(&format!("DTSTAMP:{}", stamp(instant(subject.updated_at))));
+        line(&format!("DTSTAMP:{}", stamp(subject.updated_at)));
         line(&format!("SEQUENCE:{}", (subject.version - 1).max(0)));
         line(&format!("SUMMARY:{}", escaped(&subject.title)));
         for (name, text) in [("LOCATION", &subject.location), ("DESCRIPTION", &subject.description)] {
@@ -39,11 +38,11 @@ pub fn write(name: &str, subjects: &[SubjectRow]) -> String {
             }
         }
         if let Some(at) = subject.start_at {
-            line(&format!("DTSTART{}", date(subject, instant(at), 0)));
+            line(&format!("DTSTART{}", date(subject, at, 0)));
         }
         if let Some(at) = subject.end_at {
             // Other programs write the day after the last as the end of whole days.
-            line(&format!("{end}{}", date(subject, instant(at), 1)));
+            line(&format!("{end}{}", date(subject, at, 1)));
         }
         line(&format!("END:{component}"));
     }
@@ -101,13 +100,13 @@ mod tests {
     use super::*;
 
     fn subject(title: &str, start: &str, end: &str, is_all_day: bool) -> SubjectRow {
-        let micros = |text: &str| Some(text.parse::<Timestamp>().unwrap().as_microsecond());
+        let at = |text: &str| Some(text.parse::<Timestamp>().unwrap());
         SubjectRow {
             id: "0197a3c4".into(),
             subject_type: "event".into(),
             title: title.into(),
-            start_at: micros(start),
-            end_at: micros(end),
+            start_at: at(start),
+            end_at: at(end),
             is_all_day,
             creator: "ann".into(),
             people: "[]".into(),
@@ -120,8 +119,8 @@ mod tests {
             description: None,
             deleted_at: None,
             version: 3,
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 
@@ -139,8 +138,8 @@ mod tests {
         assert!(skipped.is_empty(), "{skipped:?}");
         for (row, found) in rows.iter().zip(&found) {
             assert_eq!(found.title, row.title);
-            assert_eq!(found.start_at.map(Timestamp::as_microsecond), row.start_at);
-            assert_eq!(found.end_at.map(Timestamp::as_microsecond), row.end_at);
+            assert_eq!(found.start_at, row.start_at);
+            assert_eq!(found.end_at, row.end_at);
             assert_eq!(found.is_all_day, row.is_all_day);
         }
     }

@@ -56,8 +56,8 @@ impl NewSubject {
             id: self.id.clone(),
             subject_type: self.subject_type.as_str().to_owned(),
             title: self.title.clone(),
-            start_at: self.start_at.map(Timestamp::as_microsecond),
-            end_at: self.end_at.map(Timestamp::as_microsecond),
+            start_at: self.start_at,
+            end_at: self.end_at,
             is_all_day: self.is_all_day,
             creator: self.creator.clone(),
             people: serde_json::Value::from(self.people.clone()).to_string(),
@@ -70,8 +70,8 @@ impl NewSubject {
             description: self.description.clone(),
             deleted_at: None,
             version: 1,
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 }
@@ -229,7 +229,7 @@ pub async fn change_rule(
 ) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    // The subject first, as every edit does: two that cross each other wait in one order.
+    // The subject first, as in every edit: two edits at once take their locks in one order.
     let known = rules::by_ids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
     let Some(known) = known.filter(|row| row.deleted_at.is_none()) else {
         return Ok(Changed::NotFound);

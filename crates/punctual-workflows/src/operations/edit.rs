@@ -89,34 +89,34 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
         schedule_id: None,
         occurrence: None,
         run_at: None,
-        dated_at: now.as_microsecond(),
+        dated_at: now,
         sync_status: SyncStatus::Pending,
         sync_error: None,
         sync_attempts: 0,
-        sync_due_at: Some((now + PENDING_FOR).as_microsecond()),
+        sync_due_at: Some(now + PENDING_FOR),
         active: true,
         deleted_at: None,
         last_sent_at: None,
         last_sent_occurrence: None,
         business_unit: subject.business_unit.clone(),
         version: 1,
-        created_at: now.as_microsecond(),
-        updated_at: now.as_microsecond(),
+        created_at: now,
+        updated_at: now,
     }
 }
 
 /// The rule out of step again, because its moment has changed just now.
 pub fn pending(mut row: RuleRow, now: Timestamp) -> RuleRow {
-    row.dated_at = now.as_microsecond();
+    row.dated_at = now;
     row.sync_status = SyncStatus::Pending;
     row.sync_error = None;
-    row.sync_due_at = Some((now + PENDING_FOR).as_microsecond());
+    row.sync_due_at = Some(now + PENDING_FOR);
     row
 }
 
 /// The rule deleted: it stays readable, and its schedule has to go.
 pub fn deleted(row: RuleRow, now: Timestamp) -> RuleRow {
-    RuleRow { active: false, deleted_at: Some(now.as_microsecond()), ..pending(row, now) }
+    RuleRow { active: false, deleted_at: Some(now), ..pending(row, now) }
 }
 
 /// The rules of a new subject: one for each default that has a date to go by.

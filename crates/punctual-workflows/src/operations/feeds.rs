@@ -65,7 +65,7 @@ pub async fn make(engine: &Engine, by: &Actor, owner: &Owner) -> Result<(FeedRow
         owner_id: owner_id.to_owned(),
         secret_hash: secret_hash(&secret),
         business_unit,
-        created_at: now.as_microsecond(),
+        created_at: now,
     };
     feeds::put(&mut tx.conn(), now, &row).await?;
     by.audit(&mut tx, now, AuditAction::Put, "feed", owner_id, row.business_unit.as_deref()).await?;

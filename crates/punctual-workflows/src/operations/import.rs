@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError, OwnUnit};
 use punctual_store::{
@@ -71,7 +70,7 @@ impl Import {
         identities: Vec<String>,
         kept: &HashSet<String>,
     ) -> Result<usize, EngineError> {
-        let now = engine.clock.now().as_microsecond();
+        let now = engine.clock.now();
         let unit = self.business_unit.as_deref();
         let mut reader = engine.store.read().await?;
         let mut there = subjects::of_series(&mut reader.conn(), unit, identities.clone()).await?;
@@ -156,8 +155,8 @@ impl Import {
 fn with(before: &SubjectRow, wanted: &NewSubject) -> SubjectRow {
     SubjectRow {
         title: wanted.title.clone(),
-        start_at: wanted.start_at.map(Timestamp::as_microsecond),
-        end_at: wanted.end_at.map(Timestamp::as_microsecond),
+        start_at: wanted.start_at,
+        end_at: wanted.end_at,
         is_all_day: wanted.is_all_day,
         creator: wanted.creator.clone(),
         people: serde_json::Value::from(wanted.people.clone()).to_string(),

@@ -123,6 +123,8 @@ fn way(person: &PersonRow, word: &str) -> Option<(ChannelKey, String)> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     fn person(channels: &str, email: Option<&str>, addresses: &str) -> PersonRow {
@@ -135,7 +137,7 @@ mod tests {
             channels: channels.into(),
             addresses: addresses.into(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 

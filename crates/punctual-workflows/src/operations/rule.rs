@@ -9,7 +9,7 @@ use punctual_model::{Anchor, durations, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
 use serde::{Deserialize, Serialize};
 
-use super::{instant, spec_of};
+use super::spec_of;
 
 /// The local time at which an all-day date counts, where nobody has set another.
 pub const ALL_DAY_AT: &str = "12:00";
@@ -42,6 +42,29 @@ impl RuleSpec {
         match self {
             Self::AtSubjectDate { anchor } | Self::Relative { anchor, .. } | Self::OnDay { anchor, .. } => {
                 *anchor
+            }
+        }
+    }
+
+    /// `24h before the start`.
+    pub fn in_words(&self) -> String {
+        let date = self.anchor().as_str();
+        match self {
+            Self::AtSubjectDate { .. } => format!("at the {date}"),
+            Self::Relative { offset, .. } => match offset.split_at_checked(1) {
+                Some(("-", length)) => format!("{length} before the {date}"),
+                Some((_, length)) => format!("{length} after the {date}"),
+                None => format!("at the {date}"),
+            },
+            Self::OnDay { at, time_zone, day_offset, .. } => {
+                let day = match day_offset {
+                    0 => format!("on the day of the {date}"),
+                    -1 => format!("on the day before the {date}"),
+                    days if *days < 0 => format!("{} days before the {date}", -days),
+                    days => format!("{days} days after the {date}"),
+                };
+                let zone = time_zone.as_deref().map(|zone| format!(" ({zone})")).unwrap_or_default();
+                format!("at {at} {day}{zone}")
             }
         }
     }
@@ -116,7 +139,7 @@ pub fn moment(
     spec: &RuleSpec,
     organisation: Option<&OrganisationRow>,
 ) -> Option<Wanted> {
-    let at = instant(subject.date(spec.anchor())?);
+    let at = subject.date(spec.anchor())?;
     let day = subject.is_all_day.then(|| TimeZone::UTC.to_datetime(at).date());
     let (run_at, local) = match spec {
         RuleSpec::AtSubjectDate { .. } => base(subject, organisation, at, day),
@@ -176,13 +199,13 @@ mod tests {
     use super::*;
 
     fn subject(start: Option<&str>, end: Option<&str>, all_day: bool, zone: Option<&str>) -> SubjectRow {
-        let micros = |text: &str| text.parse::<Timestamp>().unwrap().as_microsecond();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
         SubjectRow {
             id: "s".into(),
             subject_type: "event".into(),
             title: "Stand-up".into(),
-            start_at: start.map(micros),
-            end_at: end.map(micros),
+            start_at: start.map(at),
+            end_at: end.map(at),
             is_all_day: all_day,
             creator: "ann".into(),
             people: "[]".into(),
@@ -195,8 +218,8 @@ mod tests {
             description: None,
             deleted_at: None,
             version: 1,
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 
@@ -208,7 +231,7 @@ mod tests {
             all_day_at: all_day_at.map(str::to_owned),
             rules: None,
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         }
     }
 

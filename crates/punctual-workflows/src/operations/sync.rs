@@ -132,7 +132,7 @@ async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> R
         synced.push(Synced {
             id: rule.id.clone(),
             schedule_id,
-            run_at: wanted.as_ref().map(|wanted| wanted.run_at.as_microsecond()),
+            run_at: wanted.as_ref().map(|wanted| wanted.run_at),
             occurrence: wanted.map(|wanted| wanted.occurrence),
         });
     }
@@ -140,11 +140,11 @@ async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> R
     Ok(())
 }
 
-/// An occurrence that was scheduled before and whose moment has passed had its turn: it is not brought back to life,
-/// unless somebody has set its date anew since then.
+/// An occurrence that was scheduled before and whose moment has passed had its turn: it is not scheduled again, unless
+/// somebody has set its date anew since then.
 fn is_over(rule: &RuleRow, wanted: &Wanted, now: Timestamp) -> bool {
     let is_same = rule.occurrence.as_deref() == Some(wanted.occurrence.as_str());
-    is_same && wanted.run_at <= now && rule.dated_at <= wanted.run_at.as_microsecond()
+    is_same && wanted.run_at <= now && rule.dated_at <= wanted.run_at
 }
 
 /// Ends the rows of these rules that belong to another moment, and withdraws what they have queued.

@@ -4,11 +4,11 @@ use jiff::tz::TimeZone;
 use punctual_model::local_time;
 use punctual_store::operations::subjects::SubjectRow;
 
-use super::{Anchor, instant};
+use super::Anchor;
 
 /// The date in the words of one zone: `Thu 14 May 2026, 11:00 (Europe/Berlin)`; a whole day has no hour.
 pub fn when_label(subject: &SubjectRow, anchor: Anchor, zone: &str) -> String {
-    let Some(at) = subject.date(anchor).map(instant) else { return "at no set time".to_owned() };
+    let Some(at) = subject.date(anchor) else { return "at no set time".to_owned() };
     if subject.is_all_day {
         return TimeZone::UTC.to_datetime(at).strftime("%a %-d %b %Y").to_string();
     }

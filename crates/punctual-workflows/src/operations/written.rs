@@ -29,7 +29,7 @@ pub fn person_row(id: String, request: PersonRequest, now: Timestamp) -> PersonR
         channels: serde_json::Value::from(request.channels).to_string(),
         addresses: serde_json::Value::from_iter(request.addresses).to_string(),
         business_unit: request.business_unit,
-        updated_at: now.as_microsecond(),
+        updated_at: now,
     }
 }
 
@@ -62,7 +62,7 @@ pub fn organisation_row(
         all_day_at: request.all_day_at,
         rules,
         business_unit: request.business_unit,
-        updated_at: now.as_microsecond(),
+        updated_at: now,
     })
 }
 

@@ -84,8 +84,8 @@ impl Draft {
             },
             definition: definition.to_string(),
             version: before.as_ref().map_or(1, |row| row.version),
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let setting = Setting::read(providers, &row)
             .map_err(|faults| CommandError::Invalid(faults.into_iter().map(in_known_words).collect()))?;

@@ -237,7 +237,7 @@ impl Loaded {
             KeyParts::SupportRetry { of, .. } => (of, true),
             _ => (key, false),
         };
-        let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+        let due_at = row.due_at;
         if self.providers.is_immediate(&key) {
             return self.decide_wanted(row, &case, &key, None, repeated, now);
         }
@@ -268,8 +268,8 @@ impl Loaded {
         now: Timestamp,
     ) -> Decided<Put> {
         let Case { setting, source, zone, .. } = *case;
-        let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
-        let ready_at = Timestamp::from_microsecond(row.ready_at).unwrap_or(due_at);
+        let due_at = row.due_at;
+        let ready_at = row.ready_at;
         let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
         // Whoever repeats a reminder does so in the row's unit; what has moved to another one is not theirs to send.
         if repeated && here != there {

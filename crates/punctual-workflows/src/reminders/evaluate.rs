@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{InputHash, NewWork, ReasonCode, WorkKey, WorkStatus, local_time::Adjustment};
+use punctual_model::{
+    InputHash, NewWork, ReasonCode, WorkKey, WorkStatus,
+    local_time::{Adjustment, as_stored},
+};
 use punctual_store::{
     reminders::states::StateRow,
     work::{OfSource, Transfer},
@@ -294,7 +297,7 @@ impl<'r> Rows<'r> {
             if !is_own || candidates.iter().any(|candidate| candidate.key.as_str() == row.key) {
                 continue;
             }
-            let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+            let due_at = row.due_at;
             let key = WorkKey::stored(row.key.as_str());
             candidates.extend(case.setting.rule.still_wants(case, &key, due_at));
         }
@@ -337,17 +340,17 @@ fn row_state(
     let date = candidate.local_date.to_string();
     let same = !is_transferred
         && (candidate.at_once
-            || row.due_at == candidate.due_at.as_microsecond()
+            || row.due_at == as_stored(candidate.due_at)
                 && row.local_date.as_deref() == Some(&date)
                 && row.time_zone.as_deref() == Some(&zone.name));
     match row.status {
         WorkStatus::Completed | WorkStatus::Processing => RowState::Right,
         WorkStatus::Pending if row.on_hold || same => RowState::Right,
         WorkStatus::Pending if late => {
-            let planned_for = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+            let planned_for = row.due_at;
             match (is_over(planned_for), planned_for <= now) {
                 (true, _) => RowState::MovedAway,
-                // It is due already, and sent as soon as somebody gets to it.
+                // It is due already, and sent with the next pass.
                 (false, true) => RowState::Right,
                 (false, false) => RowState::MovedToPast,
             }

@@ -376,7 +376,7 @@ impl Externals {
         let mut kept = json!(report);
         kept["cursor"] = json!(cursor);
         kept["leftOut"] = found.left_out.into();
-        let watermark = cursor.since.as_micros();
+        let watermark = cursor.since.as_instant();
         reconciliations::put(&mut tx.conn(), now, &external.provider(), watermark, &kept.to_string()).await
     }
 }
@@ -467,8 +467,8 @@ fn as_row(change: SourceChange) -> SourceRow {
         deleted: change.deleted,
         state: change.state,
         sequence: change.sequence,
-        occurred_at: change.occurred_at.as_microsecond(),
+        occurred_at: change.occurred_at,
         version: 2,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }

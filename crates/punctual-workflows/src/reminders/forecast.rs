@@ -194,7 +194,7 @@ pub async fn forecast(
                 Pass::From(start) => work::ahead(conn, reach, kind, start, end, after, AT_ONCE).await?,
             };
             let Some(last) = rows.last() else { break };
-            after = (last.ready_at, last.id);
+            after = (last.ready_at.as_microsecond(), last.id);
             looked_at += rows.len();
             if kind == KIND {
                 reminders(conn, reach, providers, rows, span, &mut forecast).await?;
@@ -235,7 +235,7 @@ fn item(row: &WorkRow) -> Result<Item, StoreError> {
     Ok(Item {
         key: row.key.clone(),
         workflow: row.kind.clone(),
-        due_at: work::instant(row.ready_at)?,
+        due_at: row.ready_at,
         reason: None,
         recipients: 0,
         kind: Entry::of(row),

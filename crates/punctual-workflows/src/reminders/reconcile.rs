@@ -131,7 +131,7 @@ impl Batch {
     ) -> Result<Option<Self>, StoreError> {
         let stored = reconciliations::all(conn).await?.into_iter().find(|row| row.provider == provider);
         let report = stored.as_ref().and_then(|row| serde_json::from_str::<Report>(&row.report).ok());
-        let watermark = stored.map_or(0, |row| row.watermark);
+        let watermark = stored.map_or(0, |row| row.watermark.as_microsecond());
         // A run that is under way goes on; a new one begins at the watermark.
         let report = report.filter(|report| report.until.is_some()).unwrap_or_default();
         Self::after(conn, providers, provider, watermark, report, now).await
@@ -154,7 +154,11 @@ impl Batch {
             let read = i64::try_from(rows.len()).unwrap_or(i64::MAX);
             report.sources += rows.len() as u64;
             if let Some(last) = rows.last() {
-                report.after = Some((last.updated_at, last.source_type.clone(), last.source_id.clone()));
+                report.after = Some((
+                    last.updated_at.as_microsecond(),
+                    last.source_type.clone(),
+                    last.source_id.clone(),
+                ));
             }
             if read < limit {
                 report.daily_after = Some((String::new(), String::new()));
@@ -252,8 +256,8 @@ impl Batch {
         }
         ReconciliationRow {
             provider: self.provider.clone(),
-            watermark,
-            last_run_at: 0,
+            watermark: Timestamp::from_microsecond(watermark).unwrap_or_default(),
+            last_run_at: Timestamp::UNIX_EPOCH,
             report: serde_json::to_string(&report).unwrap_or_default(),
         }
     }
@@ -329,7 +333,7 @@ impl Loads for Reconcile {
             let input: Value = serde_json::from_str(&first.input).unwrap_or(Value::Null);
             let provider = input["provider"].as_str().unwrap_or_default();
             // How far it looks is when it was ready; a later batch of the same run keeps to it.
-            let ready = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
+            let ready = first.ready_at;
             loaded.batch = Batch::read(conn, &self.providers, provider, ready).await?;
         }
         Ok(loaded)
@@ -353,7 +357,7 @@ impl WritesRows for Reconcile {
 /// What a batch writes to the tables of reminders.
 pub struct Put {
     provider: String,
-    watermark: i64,
+    watermark: Timestamp,
     report: String,
     states: Vec<StateRow>,
     transfers: Vec<Transfer>,
@@ -396,7 +400,7 @@ impl Decide<Put> for Loaded {
             return Decided::from(again).with_effects(effects).with_rows([put]);
         }
         // A look that a person asked for, beside the regular ones, is followed by none.
-        let due = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+        let due = row.due_at;
         let before = due.checked_sub(SignedDuration::from_micros(1)).unwrap_or(due);
         let every = self.providers.reconcile_every;
         let is_regular = next_moment(before, every) == due;

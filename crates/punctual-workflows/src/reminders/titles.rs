@@ -79,7 +79,13 @@ impl Titles for Externals {
 
 fn reconciliation(key: &KeyParts, now: Timestamp) -> Option<String> {
     let KeyParts::Reconcile { provider, at } = key else { return None };
-    Some(format!("Reconciliation of {}, {}", line(provider), moment(*at, now)))
+    let what = match provider.as_str() {
+        "dateBased" => "reminders by date".to_owned(),
+        "recurring" => "recurring reminders".to_owned(),
+        "threshold" => "reminders by threshold".to_owned(),
+        other => line(other),
+    };
+    Some(format!("Reconciliation of {what}, {}", moment(*at, now)))
 }
 
 /// The names of what keys are about.
@@ -137,11 +143,40 @@ fn titled(setting: &str, kind: &str, name: &str, key: &KeyParts, now: Timestamp)
             "when it was added".to_owned()
         }
         KeyParts::ReminderThreshold { metric_key, threshold_value, .. } => {
-            format!("{} at {}", line(metric_key), line(threshold_value))
+            format!("{} at {}", line(&measure(metric_key)), line(threshold_value))
         }
         _ => return None,
     };
     Some(format!("{setting}, {} {}: {moment}", line(kind), line(name)))
+}
+
+/// A measure in words: `share(count(booking),/capacity)` is `number of booking per capacity`.
+fn measure(key: &str) -> String {
+    if let Some(both) = key.strip_prefix("share(") {
+        let mut depth = 0;
+        let comma = both.char_indices().find(|(_, sign)| {
+            depth += i32::from(*sign == '(') - i32::from(*sign == ')');
+            *sign == ',' && depth == 0
+        });
+        if let Some((at, _)) = comma {
+            return format!("{} per {}", measure(&both[..at]), measure(&both[at + 1..]));
+        }
+    }
+    let inside = |rest: &str| rest.split(')').next().unwrap_or_default().to_owned();
+    if let Some(rest) = key.strip_prefix("count(") {
+        return format!("number of {}", inside(rest));
+    }
+    if let Some(rest) = key.strip_prefix("sum(") {
+        let inside = inside(rest);
+        let (of, field) = inside.split_once('/').unwrap_or((&inside, ""));
+        return format!("sum of {} of {of}", field.replace('/', " › "));
+    }
+    // Behind a field, a key has the operator that it was edited to.
+    let field = key.split(['<', '>', '=', ')', ',', '#']).next().unwrap_or_default();
+    match field.trim_start_matches('/').replace('/', " › ") {
+        words if words.is_empty() => key.to_owned(),
+        words => words,
+    }
 }
 
 fn offset(days: i64, date: Date, now: Timestamp) -> String {
@@ -218,5 +253,21 @@ mod tests {
         assert_eq!(title(&key("gone", "103", 1)), "Deleted reminder, document 103: 1 day before 14 May");
         assert_eq!(name_in(r#"{"name": " ", "number": 103}"#).as_deref(), Some("103"));
         assert_eq!(name_in("{}"), None);
+    }
+
+    #[test]
+    fn a_measure_is_said_in_words() {
+        for (key, words) in [
+            ("/stock", "stock"),
+            ("/stock<=", "stock"),
+            ("/room/stock", "room › stock"),
+            ("count(booking)", "number of booking"),
+            ("sum(booking/seats)", "sum of seats of booking"),
+            ("share(count(booking),/capacity)", "number of booking per capacity"),
+            ("share(/booked,/capacity)<", "booked per capacity"),
+            ("", ""),
+        ] {
+            assert_eq!(measure(key), words, "{key}");
+        }
     }
 }

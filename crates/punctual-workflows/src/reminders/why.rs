@@ -7,7 +7,7 @@ use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
     sources,
-    work::{self, WorkRow, instant},
+    work::{self, WorkRow},
 };
 use serde_json::{Map, Value, json};
 
@@ -142,18 +142,20 @@ async fn recorded(
     row: &WorkRow,
     setting: Option<&Setting>,
 ) -> Result<Vec<Step>, StoreError> {
-    let step = |at: i64, outcome: &str, reason: Option<String>, values: Value| -> Result<Step, StoreError> {
-        Ok(Step {
-            at: instant(at)?,
-            setting: setting.map(|setting| (setting.id.clone(), setting.name.clone())),
-            outcome: outcome.to_owned(),
-            reason,
-            values,
-            key: Some(row.key.clone()),
-            work_id: Some(row.id),
-        })
-    };
-    let due = json!({ "dueAt": instant(row.due_at)?.to_string(), "localDate": row.local_date, "timeZone": row.time_zone });
+    let step =
+        |at: Timestamp, outcome: &str, reason: Option<String>, values: Value| -> Result<Step, StoreError> {
+            Ok(Step {
+                at,
+                setting: setting.map(|setting| (setting.id.clone(), setting.name.clone())),
+                outcome: outcome.to_owned(),
+                reason,
+                values,
+                key: Some(row.key.clone()),
+                work_id: Some(row.id),
+            })
+        };
+    let due =
+        json!({ "dueAt": row.due_at.to_string(), "localDate": row.local_date, "timeZone": row.time_zone });
     let mut steps = vec![step(row.created_at, "planned", None, due)?];
     for entry in audit::of(conn, reach, "work", &row.id.to_string()).await? {
         steps.push(step(entry.at, &entry.action, entry.reason, json!({ "by": entry.actor }))?);

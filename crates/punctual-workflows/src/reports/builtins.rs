@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use punctual_model::{
-    Fault,
+    Decimal, Fault,
     object::Object,
-    table::{Amount, Cell, Column, Kind, Table},
+    table::{Cell, Column, Kind, Table},
 };
 use punctual_reports::{Asked, Builtin, FetchFault, Sources};
 use punctual_store::{Store, StoreError, notifications, surveys};
@@ -116,7 +116,7 @@ impl Builtin for SurveyResults {
         Box::pin(async move {
             let only = settings.get("survey").and_then(Value::as_i64);
             let mut reader = own.read().await.map_err(storage)?;
-            let (from, to) = (asked.period_start.as_microsecond(), asked.period_end.as_microsecond());
+            let (from, to) = (asked.period_start, asked.period_end);
             let unit = asked.business_unit.as_deref();
             let found = surveys::asked_in(&mut reader.conn(), from, to, only, unit, MOST_ROWS).await;
             let mut columns = vec![Column::new("survey", Kind::Text)];
@@ -144,5 +144,5 @@ fn share(part: i64, whole: i64) -> Cell {
     }
     let thousandths = (part.saturating_mul(1_000) + whole / 2) / whole;
     let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
-    Amount::parse(&text).map_or(Cell::Null, Cell::Decimal)
+    Decimal::of_cell(&text).map_or(Cell::Null, Cell::Decimal)
 }

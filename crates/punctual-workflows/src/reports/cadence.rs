@@ -4,7 +4,7 @@
 //! skips moves forward by the gap, and one that happens twice counts once, here as everywhere.
 
 use jiff::{
-    Span, Timestamp,
+    SignedDuration, Span, Timestamp,
     civil::{Date, DateTime, Time},
     tz::TimeZone,
 };
@@ -146,10 +146,10 @@ impl Cadence {
     }
 
     /// Whether an instant, in microseconds, is one of its moments by the rules of its zone as they are known now.
-    pub fn names(&self, at: i64) -> bool {
-        let before = Timestamp::from_microsecond(at.saturating_sub(1)).ok();
+    pub fn names(&self, at: Timestamp) -> bool {
+        let before = at.checked_sub(SignedDuration::from_micros(1)).ok();
         let next = before.and_then(|before| self.next_after(before));
-        next.is_some_and(|next| next.at.as_microsecond() == at)
+        next.is_some_and(|next| next.at == at)
     }
 
     /// The local date of an instant.

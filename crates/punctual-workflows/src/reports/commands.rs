@@ -172,7 +172,7 @@ pub async fn change_in(
         return Err(CommandError::Stale);
     }
     row.version += 1;
-    row.updated_at = now.as_microsecond();
+    row.updated_at = now;
     match Subscription::read(&row) {
         Ok(subscription) => drop(plan::plan_next(tx, now, &subscription).await?),
         // One that cannot be read any more has nothing planned that would run; it can be stopped all the same.

@@ -34,10 +34,6 @@ use crate::{
     rollout::{Duty, Owner, RunKind, Stage, duty},
 };
 
-pub(super) fn instant(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or_default()
-}
-
 /// What a batch is decided on.
 pub struct Loaded {
     subscriptions: HashMap<String, SubscriptionRow>,
@@ -136,7 +132,7 @@ impl Decide<Put> for Loaded {
             && subscription.is_active()
         {
             let begun = !matches!(self.prepared, Prepared::Missed);
-            let turn = plan::turn(subscription, &row.key, instant(row.ready_at), now, begun);
+            let turn = plan::turn(subscription, &row.key, row.ready_at, now, begun);
             next = turn.next.map(|next| Effect::Ensure(Box::new(plan::work(subscription, &next))));
         }
         let mut decided = Decided::from(outcome.decision).with_rows(rows).with_effects(next);
@@ -342,7 +338,7 @@ pub struct Record {
     guid: String,
     unit: Option<String>,
     stage: Option<i64>,
-    due_at: i64,
+    due_at: Timestamp,
     outcome: RunOutcome,
     reason: Option<String>,
     details: Details,
@@ -429,7 +425,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
                 business_unit: record.unit.clone(),
                 stage: record.stage,
                 due_at: record.due_at,
-                decided_at: now.as_microsecond(),
+                decided_at: now,
                 outcome: record.outcome,
                 reason: record.reason.clone(),
                 attempts: 1,

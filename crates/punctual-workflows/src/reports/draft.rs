@@ -73,8 +73,8 @@ impl Draft {
             deleted: false,
             definition: definition.to_string(),
             version: before.as_ref().map_or(1, |row| row.version),
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
             unit_time_zone,
         };
         let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;

@@ -13,7 +13,7 @@ use punctual_store::{
     work::WorkRow,
 };
 
-use super::{CatchUp, KIND, RunKey, decide::instant, subscription::Subscription};
+use super::{CatchUp, KIND, RunKey, subscription::Subscription};
 use crate::rollout::{Duty, RunKind, Stage, duty};
 
 /// Occurrences of one subscription that are counted on.
@@ -82,7 +82,7 @@ pub async fn expected(
             reason,
             recipients,
         };
-        let at = instant(row.ready_at);
+        let at = row.ready_at;
         let is_planned = run.is_some_and(|run| run.kind == RunKind::Scheduled) && row.retry_count == 0;
         let missed =
             is_planned && subscription.cadence.latest_until(now).is_some_and(|latest| latest.at > at);

@@ -209,8 +209,7 @@ async fn stop_others(
     let live = report_subscriptions::live_runs(&mut tx.conn(), vec![subscription.guid.clone()]).await?;
     let gone = live.into_iter().filter(|row| {
         let is_next = next.is_some_and(|next| next.key.as_str() == row.key);
-        let is_planned =
-            row.trigger_type == Trigger::ScheduledRun.as_str() && row.due_at > now.as_microsecond();
+        let is_planned = row.trigger_type == Trigger::ScheduledRun.as_str() && row.due_at > now;
         let ends = (is_planned && !row.on_hold) || !subscription.is_active();
         !is_next && row.status != WorkStatus::Processing && ends
     });
@@ -241,8 +240,8 @@ mod tests {
             deleted: false,
             definition: definition.to_string(),
             version: 1,
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
             unit_time_zone: None,
         };
         Subscription::read(&row).unwrap()

@@ -119,7 +119,7 @@ pub(super) async fn prepare(
     if !subscription.is_active() {
         return Ok(Prepared::Inactive);
     }
-    let ready_at = super::decide::instant(row.ready_at);
+    let ready_at = row.ready_at;
     if plan::turn(&subscription, &row.key, ready_at, now, false).missed {
         return Ok(Prepared::Missed);
     }
@@ -168,7 +168,7 @@ async fn make(
     subscription: &Subscription,
     started_at: Timestamp,
 ) -> Result<Prepared, EngineError> {
-    let asked_at = super::decide::instant(row.due_at);
+    let asked_at = row.due_at;
     let Some(period) = subscription.period_of(&row.key, asked_at) else { return Ok(Prepared::Inactive) };
     let faulty = |fault: FetchFault| {
         let reason = fault.reason();

@@ -22,7 +22,7 @@ pub(super) async fn purge(
     for run in old {
         let files = serde_json::from_str(&run.details).map(|details| listed(&details)).unwrap_or_default();
         for file in &files {
-            // First the files, then the note: whatever stops this in between is made good by the next turn.
+            // The files are removed before that is recorded: if this stops in between, the next pass repeats it.
             engine.blobs.delete(&file.blob).await?;
         }
         // A record that names none counts too, so that the walk goes on.

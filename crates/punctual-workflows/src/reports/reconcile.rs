@@ -154,7 +154,7 @@ async fn changed(
     let entries = report_subscriptions::touched(conn, marks.entry, ENTRIES).await?;
     // An entry with a lower number may be committed after one with a higher: those of the last minutes are read again. Where
     // there are more than one pass reads, going on is worth more than that.
-    let settled = entries.iter().take_while(|one| one.at < earlier(now).as_microsecond()).last();
+    let settled = entries.iter().take_while(|one| one.at < earlier(now)).last();
     let next = if is_full(entries.len(), ENTRIES) { entries.last() } else { settled };
     marks.entry = next.map_or(marks.entry, |one| one.entry);
     let works = entries.iter().filter(|one| one.subject_kind == "work");

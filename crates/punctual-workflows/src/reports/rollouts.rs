@@ -12,7 +12,6 @@ use punctual_store::{
     rollouts::{self, RolloutRow},
     run_ownership,
     run_records::{self, StageFigures},
-    work::instant,
 };
 
 use super::{KIND, RunKey};
@@ -103,7 +102,8 @@ pub async fn would_give_back(engine: &Engine, scope: &Scope) -> Result<Vec<Strin
     let owner = Owner::AutomationScheduler.as_str();
     let mut reader = engine.store.read().await?;
     let conn = &mut reader.conn();
-    let taken = run_ownership::taken(conn, KIND, owner, i64::MIN, i64::MAX, subjects, COMPARED).await?;
+    let taken =
+        run_ownership::taken(conn, KIND, owner, Timestamp::MIN, Timestamp::MAX, subjects, COMPARED).await?;
     Ok(taken.into_iter().filter(|row| row.status == OwnershipStatus::Owned).map(|row| row.key).collect())
 }
 
@@ -155,12 +155,11 @@ pub async fn comparison(
     to: Timestamp,
 ) -> Result<(Vec<Compared>, bool), StoreError> {
     let subjects = subjects(engine, scope).await?;
-    let (start, end) = (from.as_microsecond(), to.as_microsecond());
     let mut reader = engine.store.read().await?;
     let conn = &mut reader.conn();
-    let expected = run_records::expected(conn, KIND, start, end, subjects.clone(), COMPARED).await?;
+    let expected = run_records::expected(conn, KIND, from, to, subjects.clone(), COMPARED).await?;
     let owner = Owner::OldScheduler.as_str();
-    let mut found = run_ownership::taken(conn, KIND, owner, start, end, subjects, COMPARED).await?;
+    let mut found = run_ownership::taken(conn, KIND, owner, from, to, subjects, COMPARED).await?;
     let full = usize::try_from(COMPARED).unwrap_or(usize::MAX);
     let cut = expected.len() >= full || found.len() >= full;
     // What was taken on the other side of an edge: its partner is found by its key.
@@ -174,15 +173,12 @@ pub async fn comparison(
         elsewhere.into_iter().filter(|row| row.outcome == RunOutcome::Shadow).map(|row| row.key).collect();
     found.retain(|row| !elsewhere.contains(&row.key));
     found.extend(away.into_iter().filter(|row| row.owner == owner));
-    let expected: Vec<(String, Timestamp)> = expected
-        .into_iter()
-        .map(|row| Ok((row.key, instant(row.due_at)?)))
-        .collect::<Result<_, StoreError>>()?;
+    let expected: Vec<(String, Timestamp)> = expected.into_iter().map(|row| (row.key, row.due_at)).collect();
     let found: Vec<(String, Timestamp)> = found
         .into_iter()
         .filter(|row| row.status != OwnershipStatus::Cancelled)
-        .map(|row| Ok((row.key, instant(row.taken_at)?)))
-        .collect::<Result<_, StoreError>>()?;
+        .map(|row| (row.key, row.taken_at))
+        .collect();
     Ok((compare(&expected, &found), cut))
 }
 
@@ -196,5 +192,5 @@ pub async fn figures(
 ) -> Result<Vec<StageFigures>, StoreError> {
     let subjects = subjects(engine, scope).await?;
     let mut reader = engine.store.read().await?;
-    run_records::figures(&mut reader.conn(), KIND, from.as_microsecond(), to.as_microsecond(), subjects).await
+    run_records::figures(&mut reader.conn(), KIND, from, to, subjects).await
 }

@@ -46,8 +46,7 @@ impl RunView {
 
     /// When its files were removed, where they were.
     pub fn files_purged_at(&self) -> Option<Timestamp> {
-        let at = self.record.as_ref()?.files_purged_at?;
-        Timestamp::from_microsecond(at).ok()
+        self.record.as_ref()?.files_purged_at
     }
 
     pub fn coordinates(&self) -> Option<Value> {

@@ -200,8 +200,8 @@ mod tests {
             status,
             coordinates: None,
             version: 1,
-            taken_at: 0,
-            updated_at: 0,
+            taken_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let wanted = |version| run_ownership::Take {
             key: "k",

@@ -145,8 +145,8 @@ async fn write(
             _ => None,
         },
         version: before.map_or(1, |before| before.version + 1),
-        created_at: before.map_or(now.as_microsecond(), |before| before.created_at),
-        updated_at: now.as_microsecond(),
+        created_at: before.map_or(now, |before| before.created_at),
+        updated_at: now,
     };
     rollouts::put(&mut tx.conn(), now, &row).await?;
     let unit = unit_of(tx, change.scope).await?;

@@ -156,7 +156,7 @@ async fn repeat(
     };
     Ok(match stored.filter(same) {
         Some(stored) => Submitted::Taken(Taken {
-            completed_at: work::instant(stored.completed_at)?,
+            completed_at: stored.completed_at,
             submission_id: stored.submission_id,
             is_repeat: true,
         }),
@@ -173,7 +173,7 @@ async fn keep(
 ) -> Result<Option<Taken>, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    // Work rows first and then the instance, as those do who send: then one waits for the other and neither for both.
+    // Work rows first and then the instance, in the order of those who send, so that the two cannot deadlock.
     let keys = live_keys(&mut tx.conn(), &open.instance, &open.version).await?;
     let locked = work::lock_existing(&mut tx.conn(), keys.clone()).await?;
     let public_id = &open.instance.public_id;

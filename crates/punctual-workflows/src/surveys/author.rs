@@ -180,7 +180,7 @@ pub fn text_faults(draft: &Value, schema: &Schema, before: Option<&Schema>) -> V
     faults
 }
 
-/// Triggers that tell repeated events by something else than before: an event that made a link before makes another one now.
+/// Triggers whose duplicate rules have changed: an event that has made a link may make another one.
 pub(super) fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
     let triggers = |schema: &Value| schema["triggers"].as_array().cloned().unwrap_or_default();
     let before = triggers(before);

@@ -16,6 +16,7 @@ use punctual_store::{Conn, StoreError, facts, surveys};
 use punctual_templates::InlineTemplate;
 use serde_json::{Map, Value};
 
+use super::results::Kept;
 use crate::inline;
 
 /// The fact that changes with every publishing.
@@ -88,9 +89,16 @@ impl Published {
 pub struct Catalogue {
     versions: Mutex<HashMap<i64, Arc<Version>>>,
     published: Mutex<Arc<Published>>,
+    /// What was counted of surveys with very many links.
+    pub results: Kept,
 }
 
 impl Catalogue {
+    /// One that counts results like this.
+    pub fn with_results(results: Kept) -> Self {
+        Self { results, ..Self::default() }
+    }
+
     /// What is published now, read in the caller's transaction.
     #[boxed]
     pub async fn current(&self, conn: &mut Conn<'_>) -> Result<Arc<Published>, StoreError> {

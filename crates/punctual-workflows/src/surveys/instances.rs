@@ -61,7 +61,7 @@ pub async fn delivery_logs(
         for row in work::by_keys(conn, reach, wanted.keys().cloned().collect()).await? {
             let Some(send) = wanted.get(&row.key) else { continue };
             messages.extend(row.queued().into_iter().map(|id| (id, *send)));
-            // Who was sent to as often as we looked may have been sent to more often.
+            // An instance with as many sends as one look reads may have more.
             if send.is_last {
                 sends(send.instance, send.ordinal, send.again + 1..=send.again + SENT_AGAIN, &mut more);
             }
@@ -134,7 +134,7 @@ async fn log_of(
         logs.entry(send.instance.public_id.clone()).or_default().push(LogEntry {
             attempt: 0,
             ordinal: send.ordinal,
-            sent_at: work::instant(one.attempted_at)?,
+            sent_at: one.attempted_at,
             status: one.status,
             message_id: one.provider_id,
             error: one.answer,
@@ -149,11 +149,11 @@ fn entries(
     ordinal: i64,
     attempts_made: Vec<AttemptRow>,
 ) -> Result<Vec<LogEntry>, StoreError> {
-    let entry = |at: i64, status: &str| {
+    let entry = |at: Timestamp, status: &str| {
         Ok::<_, StoreError>(LogEntry {
             attempt: 0,
             ordinal,
-            sent_at: work::instant(at)?,
+            sent_at: at,
             status: status.to_owned(),
             message_id: None,
             error: None,
@@ -164,7 +164,7 @@ fn entries(
     let is_given_up = row.status == NotificationStatus::Parked
         || (row.status == NotificationStatus::Withdrawn && row.last_error.is_some());
     if attempts_made.is_empty() && is_given_up {
-        let at = row.finished_at.unwrap_or(row.created_at).as_microsecond();
+        let at = row.finished_at.unwrap_or(row.created_at);
         let reason = row.reason_code.as_deref().unwrap_or("failed");
         return Ok(vec![LogEntry { error: row.last_error.clone(), ..entry(at, reason)? }]);
     }

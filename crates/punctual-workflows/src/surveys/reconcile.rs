@@ -42,7 +42,7 @@ impl Surveys {
             keys.into_iter().flatten().map(|key| key.to_string()).collect::<Vec<_>>()
         };
         let keys = open.iter().flat_map(|one| steps(&one.public_id, one.sends)).collect();
-        let changed_since = now.checked_sub(SETTLES_WITHIN).unwrap_or(now).as_microsecond();
+        let changed_since = now.checked_sub(SETTLES_WITHIN).unwrap_or(now);
         let is_attended = |row: &WorkRow| is_live(row) || row.updated_at > changed_since;
         let live: HashSet<String> = work::by_keys(conn, &Reach::Everything, keys)
             .await?

@@ -39,7 +39,7 @@ impl Decide<Put> for Loaded {
             }
             (Step::Send(_), None) => Decision::Hold(ReasonCode::SurveyUnreadable).into(),
             (Step::Send(ordinal), Some(version)) => {
-                let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+                let due_at = row.due_at;
                 self.send(instance, version, ordinal, is_again, due_at, now)
             }
         }
@@ -79,8 +79,8 @@ fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
     }
 }
 
-/// The grace time is over. A message that may still be sent keeps the instance alive; one that a person cancelled does not, and
-/// then the end comes in its time.
+/// The grace time is over. A message that may still be sent keeps the instance open; one that a person cancelled does not: the
+/// instance expires as planned.
 fn expire(
     instance: &InstanceRow,
     sends: Option<&Sends>,
@@ -116,7 +116,7 @@ fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change
         status: instance.status.after(InstanceEvent::Expire).unwrap_or(instance.status),
         reason: Some(reason.into()),
         next_send_at: None,
-        finished_at: Some(now.as_microsecond()),
+        finished_at: Some(now),
         ..as_it_stands(instance)
     }
 }

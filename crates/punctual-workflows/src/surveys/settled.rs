@@ -43,7 +43,7 @@ impl Settled<Put> for Loaded {
         }
         let mut followed = sent(instance, trigger, ordinal, now);
         if is_again {
-            // It had been given up, and a person sent it as work: the one that waits is not sent as well.
+            // It had been given up, and a person sent it again: the one that waits is then not sent.
             let origin = WorkKey::survey_send(&public_id, ordinal).ok();
             let reason = ReasonCode::AlreadySent;
             followed.effects.extend(origin.map(|origin| Effect::Withdraw { origin, reason }));
@@ -54,8 +54,7 @@ impl Settled<Put> for Loaded {
 
 /// A message has arrived: the next one is planned from now, or the end where it was the last.
 fn sent(instance: &InstanceRow, trigger: &SurveyTrigger, ordinal: i64, now: Timestamp) -> Followed<Put> {
-    let change =
-        Change { sends: ordinal, last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
+    let change = Change { sends: ordinal, last_sent_at: Some(now), ..as_it_stands(instance) };
     let Some(after) = instance.status.after(InstanceEvent::Deliver) else {
         // Answered or expired while it was on its way: it is recorded, and nothing follows.
         return changed(change);
@@ -63,7 +62,7 @@ fn sent(instance: &InstanceRow, trigger: &SurveyTrigger, ordinal: i64, now: Time
     let next = advance(&trigger.schedule, ordinal, now);
     let change = Change {
         status: after,
-        next_send_at: next.next_send_at.map(|at| at.as_microsecond()),
+        next_send_at: next.next_send_at,
         reminders_remaining: next.reminders_remaining,
         ..change
     };
@@ -98,10 +97,10 @@ fn sent_again(
     now: Timestamp,
 ) -> Followed<Put> {
     let mut followed = Followed::default();
-    let before = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let before = instance.last_sent_at;
     let last = if arrived { Some(now) } else { before };
     if arrived {
-        let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
+        let sent = Change { last_sent_at: Some(now), ..as_it_stands(instance) };
         followed.rows.push(Put::Change(sent));
     }
     let is_open = instance.status.is_active();
@@ -114,7 +113,7 @@ fn sent_again(
 
 /// A message was given up: nothing more is planned until a person sends it, and the instance ends in its time.
 fn given_up(instance: &InstanceRow, trigger: &SurveyTrigger) -> Followed<Put> {
-    let last = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let last = instance.last_sent_at;
     let ends = expires_at(trigger, triggered_at(instance), last);
     let mut followed = changed(Change { next_send_at: None, ..as_it_stands(instance) });
     followed.effects.extend(ensure(instance, Step::Expire, ends));

@@ -1,5 +1,6 @@
 //! Commands of the workflows: what is refused leaves nothing behind, and what is done stands in the audit with it.
 
+use jiff::Timestamp;
 use punctual_engine::{Actor, CommandError};
 use punctual_model::{Reach, WorkKey};
 use punctual_store::{
@@ -92,7 +93,7 @@ fn person(unit: &str) -> PersonRow {
         channels: "[]".to_owned(),
         addresses: "{}".to_owned(),
         business_unit: Some(unit.to_owned()),
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 

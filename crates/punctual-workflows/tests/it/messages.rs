@@ -13,6 +13,7 @@ on_both! {
     asking_again_changes_nothing_and_another_moment_moves_it;
     other_content_under_the_same_id_is_refused_and_nothing_is_changed;
     two_contents_under_one_id_in_one_set_keep_the_first;
+    what_cannot_be_read_is_held_and_not_left_out;
     a_message_to_a_list_goes_to_who_is_on_it_then;
     a_message_to_nobody_is_not_sent_and_says_so;
     a_cancelled_message_stays_cancelled_until_it_is_revived;
@@ -58,6 +59,23 @@ async fn everything_it_says_arrives(bed: TestBed) {
     bed.tick().await;
     assert_eq!((bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()), ("Ann", "y"));
     assert_eq!(bed.notifications().await[0].business_unit.as_deref(), Some("nz"));
+}
+
+/// A context, a file or an envelope that was damaged: the message would say something else without it.
+async fn what_cannot_be_read_is_held_and_not_left_out(bed: TestBed) {
+    for column in ["targets", "context", "type_data", "attachments", "envelope"] {
+        send_at(&bed, &message(&bed, column, bed.after(60))).await;
+        // tidy-allow: the product damages no row
+        let damage = ["UPDATE messages SET ", column, " = '{' WHERE id = '", column, "'"].concat();
+        bed.run_sql(&damage).await.unwrap();
+    }
+    send_at(&bed, &message(&bed, "whole", bed.after(60))).await;
+    bed.run_for(60).await;
+    assert_eq!(bed.sent().len(), 1, "its neighbours go on");
+    for column in ["targets", "context", "type_data", "attachments", "envelope"] {
+        let row = bed.work(&format!("message:{column}")).await;
+        assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("input-unreadable")), "{column}");
+    }
 }
 
 async fn asking_again_changes_nothing_and_another_moment_moves_it(bed: TestBed) {

@@ -47,7 +47,7 @@ async fn put_person(
         channels: json!(channels).to_string(),
         addresses: addresses.to_string(),
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     people::put(&mut tx.conn(), bed.now(), &Reach::Everything, &row).await.unwrap();
@@ -66,7 +66,7 @@ fn organisation(id: &str) -> OrganisationRow {
         all_day_at: None,
         rules: None,
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -113,7 +113,7 @@ async fn change(bed: &TestBed, id: &str, change: impl FnOnce(&mut SubjectRow)) {
 }
 
 async fn start_at(bed: &TestBed, id: &str, at: Option<Timestamp>) {
-    change(bed, id, |row| row.start_at = at.map(Timestamp::as_microsecond)).await;
+    change(bed, id, |row| row.start_at = at).await;
 }
 
 async fn delete(bed: &TestBed, id: &str) {

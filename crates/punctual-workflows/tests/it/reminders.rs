@@ -1,7 +1,19 @@
 //! What settings want of sources, without a database: the rows that are asked for are distinguished by all that they mean.
 
+mod changes;
+mod dates;
+mod delivery;
+mod edges;
+mod moves;
+mod promises;
+mod races;
+mod repair;
+mod thresholds;
+mod units;
+
 use std::collections::{HashMap, HashSet};
 
+use jiff::Timestamp;
 use punctual_store::{reminders::settings::SettingRow, sources::SourceRow};
 use punctual_workflows::reminders::{
     Providers, Setting,
@@ -38,8 +50,8 @@ fn setting(n: usize) -> SettingRow {
         definition: definition.to_string(),
         key_base: None,
         version: 1,
-        created_at: 0,
-        updated_at: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -53,9 +65,9 @@ fn source(n: usize) -> Source {
         deleted: false,
         state: json!({ "on": format!("2026-06-{:02}", 1 + n % 3), "level": 9 }).to_string(),
         sequence: None,
-        occurred_at: 0,
+        occurred_at: Timestamp::UNIX_EPOCH,
         version: 2,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     })
 }
 

@@ -12,15 +12,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const WORKS: SignedDuration = SignedDuration::from_millis(50);
 /// What a rest is measured by at most: a machine that was suspended meanwhile has rested.
 const LONGEST: SignedDuration = SignedDuration::from_secs(1);
-/// How many times longer a rest is. What fits into the pipe is still written meanwhile, so that about a quarter of the time is worked.
-const RESTS: i32 = 4;
+/// How many times longer a rest is. Whoever reads the tables has a core for itself while it works, and so has whoever writes them into the
+/// pipe: a tenth of the time is what intake may feel of it on two cores that are busy.
+const RESTS: i32 = 9;
 /// Bytes that are read at once: what fits into a pipe.
 const AT_ONCE: usize = 1 << 16;
 
 /// How a backup shares the machine with what runs beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pace {
-    /// With rests: several times longer, and intake hardly notices.
+    /// With rests: about ten times longer, and intake hardly notices.
     Gentle,
     /// As fast as it can.
     Full,
@@ -108,9 +109,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_gentle_copy_rests_four_times_as_long_as_it_works() {
-        // Of forty reads three at a time are worked: thirteen rests of 240 ms.
-        assert_eq!(slept(Pace::Gentle).await, SignedDuration::from_millis(13 * 240));
+    async fn a_gentle_copy_rests_nine_times_as_long_as_it_works() {
+        // Of forty reads three at a time are worked: thirteen rests of 540 ms.
+        assert_eq!(slept(Pace::Gentle).await, SignedDuration::from_millis(13 * 540));
         assert_eq!(slept(Pace::Full).await, SignedDuration::ZERO);
     }
 }

@@ -4,15 +4,13 @@ use anyhow::{Result, ensure};
 use jiff::SignedDuration;
 use punctual_engine::Listeners;
 use punctual_model::Clock;
-use punctual_store::maintenance::fill_all;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bench, Measured, lists,
+    Bench, Filled, Measured, lists,
     punctuality::Lateness,
     server::{Client, KEY, Server, at, get, post_paced},
-    surveys,
 };
 
 /// Readers at once, each with a connection of its own.
@@ -33,10 +31,7 @@ struct Felt {
 pub(super) async fn measure(bench: &Bench, rows: usize) -> Result<Measured> {
     let (mut listeners, lateness) = (Listeners::default(), Lateness::new(bench));
     lateness.listen(&mut listeners)?;
-    let rig = bench.rig("crowd", listeners).await?;
-    surveys::publish(&rig.engine, 1).await?;
-    fill_all(&rig.url, bench.clock.now(), i64::try_from(rows)?).await?;
-    rig.settle_down().await?;
+    let Filled { rig, .. } = bench.filled("crowd", listeners, rows).await?;
     let server = Server::start(bench, &rig).await?;
     let slowest = slowest(bench, &server, i64::try_from(rows)?).await?;
     let running = rig.engine.run();

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use anyhow::{Context, Result};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::OwnUnit;
 use punctual_engine::{
     Engine, Event, EventSinks, Listeners,
@@ -88,8 +88,8 @@ async fn make_settings(engine: &Engine) -> Result<()> {
             definition: definition.to_string(),
             key_base: None,
             version: 1,
-            created_at: 0,
-            updated_at: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         settings::insert(&mut tx.conn(), now, &row).await?;
     }

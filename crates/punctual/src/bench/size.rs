@@ -3,16 +3,18 @@
 
 use anyhow::Result;
 use punctual_engine::Listeners;
-use punctual_store::maintenance::size_of;
-use serde_json::json;
+use punctual_store::maintenance::{largest_parts, size_of};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Bench, Measured, deliver,
+    Bench, Measured, Rig, deliver,
     server::{Client, Server, notification, with_body},
 };
 
 /// Notifications a request.
 const ARRAY: usize = 1_000;
+/// How many tables and indexes are named with their bytes.
+const PARTS: i64 = 16;
 
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
     Ok(vec![alone(bench, jobs).await?, with_work(bench, jobs).await?])
@@ -33,9 +35,9 @@ async fn alone(bench: &Bench, jobs: usize) -> Result<Measured> {
     deliver::until_delivered(bench, &rig, jobs).await?;
     running.stop().await;
     server.stop().await?;
-    let full = size_of(&rig.engine.store, &rig.url).await?;
+    let measured = measured("size", jobs, empty, &rig).await?;
     rig.remove().await?;
-    Ok(measured("size", jobs, full - empty))
+    Ok(measured)
 }
 
 /// The same where each was a message for later: its work row, its key and its own row as well.
@@ -46,13 +48,17 @@ async fn with_work(bench: &Bench, jobs: usize) -> Result<Measured> {
     let running = rig.engine.run();
     deliver::until_delivered(bench, &rig, jobs).await?;
     running.stop().await;
-    let full = size_of(&rig.engine.store, &rig.url).await?;
+    let measured = measured("size-work", jobs, empty, &rig).await?;
     rig.remove().await?;
-    Ok(measured("size-work", jobs, full - empty))
+    Ok(measured)
 }
 
-fn measured(test: &'static str, jobs: usize, bytes: i64) -> Measured {
-    let each = bytes as f64 / jobs as f64;
-    let figures = json!({ "bytes_each": each.round(), "gb_per_million": (each / 10.0).round() / 100.0 });
-    Measured { test, jobs, figures }
+async fn measured(test: &'static str, jobs: usize, empty: i64, rig: &Rig) -> Result<Measured> {
+    let bytes = size_of(&rig.engine.store, &rig.url).await? - empty;
+    let each = |bytes: i64| (bytes as f64 / jobs as f64).round();
+    let parts = largest_parts(&rig.url, PARTS).await?;
+    let parts: Map<String, Value> =
+        parts.into_iter().map(|(name, bytes)| (name, json!(each(bytes)))).collect();
+    let figures = json!({ "bytes_each": each(bytes), "gb_per_million": (each(bytes) / 10.0).round() / 100.0, "parts": parts });
+    Ok(Measured { test, jobs, figures })
 }

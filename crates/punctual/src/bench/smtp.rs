@@ -3,6 +3,7 @@
 //!
 //! The relay is a part of this process and responds at once, so that what is measured is our side of it.
 
+use jiff::Timestamp;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -45,7 +46,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>>
         at_most_once: false,
         policy: "{}".to_owned(),
         version: 0,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = rig.engine.store.begin(Lane::Intake).await?;
     channels::put(&mut tx.conn(), now, &row).await?;

@@ -36,7 +36,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
             at_most_once: false,
             policy: "{}".to_owned(),
             version: 1,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         channels::put(&mut tx.conn(), now, &row).await?;
     }
@@ -47,7 +47,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
             channel: format!("{kind}:default"),
             targets: json!([target]).to_string(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         lists::put(&mut tx.conn(), now, &punctual_model::Reach::Everything, &list).await?;
     }
@@ -74,7 +74,7 @@ async fn people(engine: &Engine, now: Timestamp) -> Result<()> {
             reason: reason.into(),
             source: "key:demo".into(),
             detail: Some(detail.into()),
-            since: now.as_microsecond(),
+            since: now,
             expires_at: None,
         };
         engine.suppress(&Actor::named("key:demo"), &row).await?;

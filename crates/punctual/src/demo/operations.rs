@@ -63,7 +63,7 @@ async fn define(engine: &Engine) -> Result<()> {
         all_day_at: Some("09:00".into()),
         rules: Some(serde_json::to_string(&rules)?),
         business_unit: None,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     directory::put_organisation(engine, &Actor::named("demo"), &organisation).await?;
     for (id, name, zone) in PEOPLE {
@@ -77,7 +77,7 @@ async fn define(engine: &Engine) -> Result<()> {
             channels: if id == "tane" { json!(["sms", "email"]) } else { json!(["email"]) }.to_string(),
             addresses: if id == "tane" { json!({"sms": "+6421555010"}) } else { json!({}) }.to_string(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         directory::put_person(engine, &Actor::named("demo"), &person).await?;
     }

@@ -71,8 +71,7 @@ async fn old_scheduler_pass(engine: &Engine, now: Timestamp) -> Result<(), Store
         let unit = row.business_unit.as_deref();
         let moves = over(&mut reader.conn(), KIND, &row.guid, unit).await?.is_some();
         let Some(subscription) = Subscription::read(&row).ok().filter(|_| moves) else { continue };
-        let latest =
-            subscription.cadence.latest_until(now).filter(|one| one.at.as_microsecond() >= row.created_at);
+        let latest = subscription.cadence.latest_until(now).filter(|one| one.at >= row.created_at);
         let Some(planned) = latest.and_then(|one| subscription.planned(one).ok()) else { continue };
         if run_ownership::get(&mut reader.conn(), planned.key.as_str()).await?.is_none() {
             wanted.push((row, planned));

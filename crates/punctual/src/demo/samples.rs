@@ -74,7 +74,7 @@ async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
             channel: "email:default".into(),
             targets: targets.to_string(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         lists::put(&mut tx.conn(), now, &Reach::Everything, &list).await?;
     }
@@ -89,7 +89,7 @@ async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
         default_locale: "en".into(),
         variants: variants.to_string(),
         version: 1,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     templates::put(&mut tx.conn(), now, &template).await?;
     Ok(tx.commit().await?)
@@ -113,14 +113,13 @@ async fn sites(engine: &Engine, now: Timestamp) -> Result<()> {
             refused: 0,
             clock_offset_ms: Some(offset),
         };
-        let micros = |at: Timestamp| at.as_microsecond();
         let events = if backlog > 0 {
             vec![SiteEventRow {
                 id: derive_uuid(&["demo", id, "event"]).to_string(),
                 category: "Notification".into(),
                 kind: "forward-failed".into(),
-                began_at: micros(then - SignedDuration::from_mins(9)),
-                last_at: micros(then),
+                began_at: then - SignedDuration::from_mins(9),
+                last_at: then,
                 count: 54,
                 detail: "central did not answer: connection timed out".into(),
                 seq: 0,

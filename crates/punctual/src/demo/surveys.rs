@@ -2,7 +2,7 @@
 //! about after sixty days.
 
 use anyhow::{Context, Result};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Actor, Engine};
 use punctual_store::{
     Lane,
@@ -85,7 +85,7 @@ async fn subscriber(engine: &Engine) -> Result<()> {
         retry: json!({ "policy": "exponential", "max": 10, "intervalSeconds": 30 }).to_string(),
         active: true,
         version: 0,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = engine.store.begin(Lane::Intake).await?;
     subscribers::put(&mut tx.conn(), engine.clock.now(), &row).await?;

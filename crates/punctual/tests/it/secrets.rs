@@ -392,7 +392,7 @@ async fn t12_what_an_earlier_version_left_open_is_sealed_at_start() {
         at_most_once: false,
         policy: "{}".into(),
         version: 1,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let by_name = ChannelRow {
         key: "email:env".into(),
@@ -549,7 +549,7 @@ async fn t12_references_of_an_earlier_version_work_for_one_start() {
             at_most_once: false,
             policy: "{}".into(),
             version: 1,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         channels::put(&mut tx.conn(), now(), &row).await.unwrap();
     }

@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     routing::{get, post},
 };
-use punctual_model::reason::sentence_of;
+use punctual_model::{NotificationStatus, reason::sentence_of};
 use punctual_store::{
     attention::causes::{Cause, CauseCount},
     lists,
@@ -62,6 +62,18 @@ pub async fn groups(app: &Shared, visit: &Visit) -> Result<Vec<Group>, Refusal> 
     Ok(counts.into_iter().map(|one| group(visit, one, &made)).collect())
 }
 
+/// Where the cause of one parked message is repaired, with what that is called.
+pub async fn repair_of(
+    app: &Shared,
+    visit: &Visit,
+    reason: &str,
+    about: &str,
+) -> Result<Option<(String, String)>, Refusal> {
+    let groups = groups(app, visit).await?;
+    let own = groups.into_iter().find(|group| group.cause.reason == reason && group.cause.about == about);
+    Ok(own.and_then(|group| group.repair))
+}
+
 fn group(visit: &Visit, one: CauseCount, made: &dyn Fn(&str) -> bool) -> Group {
     let is_repaired = one.reason == "list-unknown" && made(&one.about);
     let repair = match one.reason.as_str() {
@@ -105,7 +117,8 @@ fn said(one: &CauseCount, is_repaired: bool) -> String {
 /// The rows in the outbox: by the cause and by what it is about, as they were counted.
 fn rows_of(one: &CauseCount) -> String {
     let cause = if one.reason.is_empty() { NO_REASON } else { one.reason.as_str() };
-    let pairs = [("status", "parked"), ("cause", cause), ("about", one.about.as_str())];
+    let pairs =
+        [("status", NotificationStatus::Parked.as_str()), ("cause", cause), ("about", one.about.as_str())];
     format!("/outbox{}", links::query(pairs))
 }
 

@@ -69,13 +69,13 @@ impl CalendarsPage {
                 .offering(known)
                 .person()
                 .required()
-                .hint("Stands for an organiser who is not known."),
+                .hint("Used where the organiser is not known."),
             Field::text("/organisation", "Organisation")
                 .offering(groups)
-                .hint("Its zone and messages count."),
-            Field::new("/text", "Calendar file", Kind::Area).required().hint(
-                "The text of an .ics file. One that was imported before is changed where the file differs.",
-            ),
+                .hint("Its zone and messages apply."),
+            Field::new("/text", "Calendar file", Kind::Area)
+                .required()
+                .hint("The text of an .ics file. Events that were imported before are updated."),
         ];
         Ok(Self {
             frame: visit.frame(app, "Calendars", "/operations").await?,
@@ -94,7 +94,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let draft = serde_json::json!({ "owner": "organisation" });
     shown.link = shown.link.showing(&draft);
     if Fields::of_query(&uri).text("done") == "ended" {
-        shown.done = Some("The link is ended; programs that follow it get nothing any more.".to_owned());
+        shown.done = Some("The link has ended; calendar programs cannot use it any more.".to_owned());
     }
     page(&shown)
 }
@@ -128,7 +128,7 @@ async fn link(State(app): State<Shared>, signed: Signed) -> Page {
                 title: format!("Calendar of {id}"),
                 label: "Path of the calendar",
                 secret: format!("/calendars/{secret}.ics"),
-                hint: "Put the address of this server before it, and subscribe to it in a calendar program. Whoever has it reads the calendar.".to_owned(),
+                hint: "Put the address of this server before it, and subscribe to it in a calendar program. Anyone with the link can read the calendar.".to_owned(),
             };
             shown_once::<Subjects>(&app, &visit, once).await
         }
@@ -156,7 +156,7 @@ async fn take(State(app): State<Shared>, signed: Signed) -> Page {
     let mut faults: Vec<FieldError> =
         name_fault(creator, NAME_MAX, &|| "/creator".to_owned()).into_iter().collect();
     if !text.contains("BEGIN:VCALENDAR") {
-        let detail = "This is no calendar; it begins with BEGIN:VCALENDAR.";
+        let detail = "This is not a calendar file; one begins with BEGIN:VCALENDAR.";
         faults.push(FieldError::new("/text", Code::ImportInvalid, detail));
     }
     let mut shown = CalendarsPage::new(&app, &visit).await?;

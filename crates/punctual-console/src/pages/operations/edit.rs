@@ -8,7 +8,7 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{CommandError, OwnUnit, commands::Seen};
 use punctual_store::{
     business_units, channels,
@@ -123,12 +123,18 @@ impl Resource for Subjects {
         visit.must_author()
     }
 
-    fn fresh(app: &App, visit: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(app: &App, visit: &Visit, draft: &mut Map<String, Value>) {
         let on = draft.get("on").and_then(|day| day.as_str()?.parse().ok());
         let today = on.unwrap_or_else(|| visit.zone.day(Visit::now(app)));
-        let at = |time: &str| visit.zone.read(&format!("{today}T{time}")).map(|at| at.to_string());
+        let now = Visit::now(app);
+        let nine = visit.zone.read(&format!("{today}T09:00"));
+        // What has begun already would send nothing.
+        let start = nine.filter(|nine| *nine > now).or_else(|| visit.zone.next_hour(now));
+        let at = |start: Option<Timestamp>, hours: i64| {
+            Some(start?.checked_add(SignedDuration::from_hours(hours)).ok()?.to_string())
+        };
         let rule = |anchor: &str| json!({ "rule": { "type": "at_subject_date", "anchor": anchor }, "channels": ["email"] });
-        let usual = json!({ "type": "event", "startDate": at("09:00"), "endDate": at("10:00"), "usual": true,
+        let usual = json!({ "type": "event", "startDate": at(start, 0), "endDate": at(start, 1), "usual": true,
             "rules": [rule("start"), rule("end")] });
         draft.extend(usual.as_object().cloned().unwrap_or_default());
     }
@@ -205,8 +211,8 @@ impl Resource for Subjects {
 fn request_of(row: &SubjectRow, own: &[RuleRow], key: &str) -> Value {
     let is_task = row.subject_type == "task";
     let words = if is_task { TASK } else { EVENT };
-    let at = |micros: Option<i64>| {
-        let at = Timestamp::from_microsecond(micros?).ok()?;
+    let at = |at: Option<Timestamp>| {
+        let at = at?;
         // Whole days are days of UTC.
         Some(if row.is_all_day { at.strftime("%Y-%m-%d").to_string() } else { at.to_string() })
     };
@@ -436,7 +442,7 @@ impl MessagesPart {
                 let wrong = faults.iter().find(|fault| fault.code != Code::MissingField);
                 let wrong =
                     wrong.map(|fault| crate::words::said(&fault.pointer, &fault.detail)).unwrap_or_default();
-                part.nothing = format!("The messages stand here once the form is complete. {wrong}");
+                part.nothing = format!("The messages appear here once the form is complete. {wrong}");
                 return Ok(part);
             }
         };

@@ -71,10 +71,10 @@ fn people(draft: &Value, offered: &Offered, is_task: bool) -> Part {
     Part::new(
         "People",
         vec![
-            person("/creator".to_owned(), "Creator").required().hint("Gets every message too."),
+            person("/creator".to_owned(), "Creator").required().hint("Also gets every message."),
             Field::text("/organisation", "Organisation")
                 .offering(offered.organisations.clone())
-                .hint("Its zone and its usual messages count."),
+                .hint("Its zone and its usual messages apply."),
         ],
     )
     .with_rows(rows)
@@ -135,10 +135,9 @@ fn message(at: &str, rule: &Value, offered: &Offered) -> Part {
         Field::new(format!("{at}/message/html"), "Text as HTML", Kind::Area),
         Field::new(format!("{at}/active"), "State", Kind::OrFalse("sent", "paused")),
         Field::new(format!("{at}/priority"), "Priority", Kind::priority()),
-        Field::text(format!("{at}/topic"), "Topic")
-            .hint("For people who want messages about some things only."),
-        Field::new(format!("{at}/failover"), "Other channels if it fails", Kind::Words)
-            .hint("With commas between, such as sms:default."),
+        Field::text(format!("{at}/topic"), "Topic").hint("People can unsubscribe from a topic."),
+        Field::new(format!("{at}/failover"), "Fallback channels", Kind::Words)
+            .hint("Tried in this order if the first one fails, such as sms:default, email:default."),
     ];
     Part::new(
         "",
@@ -146,7 +145,7 @@ fn message(at: &str, rule: &Value, offered: &Offered) -> Part {
             Field::new(format!("{at}/id"), "", Kind::Hidden),
             Field::new(format!("{at}/rule/type"), "When", kinds).decides(),
             Field::new(format!("{at}/rule/anchor"), "Of", anchors),
-            Field::text(format!("{at}/rule/offset"), "How long")
+            Field::text(format!("{at}/rule/offset"), "Interval")
                 .offering(suggested)
                 .hint("-24h is a day before, +15m a quarter of an hour after.")
                 .only(only("relative")),
@@ -158,7 +157,7 @@ fn message(at: &str, rule: &Value, offered: &Offered) -> Part {
             Field::text(format!("{at}/rule/timeZone"), "Time zone")
                 .placeholder("of the event")
                 .only(only("on_day")),
-            Field::new(format!("{at}/channels"), "Over", Kind::Checks(words)),
+            Field::new(format!("{at}/channels"), "Channels", Kind::Checks(words)),
             Field::text(format!("{at}/message/subject"), "Subject").placeholder(subject).prose().wide(),
             Field::new(format!("{at}/message/body"), "Text", Kind::Area).placeholder(body).prose(),
         ],
@@ -171,7 +170,7 @@ fn more(offered: &Offered, is_stored: bool, draft: &Value) -> Part {
         Field::text("/location", "Place").prose(),
         Field::text("/timeZone", "Time zone")
             .placeholder("of the organisation")
-            .hint("For days and for what messages say."),
+            .hint("For whole days and for dates in messages."),
         Field::new("/description", "Description", Kind::Area).prose(),
     ];
     if !is_stored {

@@ -164,9 +164,7 @@ async fn show(
     if channels.is_empty() {
         channels.extend(DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()));
     }
-    let moment = |at: Option<i64>| {
-        at.map(|at| visit.zone.when(Timestamp::from_microsecond(at).unwrap_or_default(), now))
-    };
+    let moment = |at: Option<Timestamp>| at.map(|at| visit.zone.when(at, now));
     let in_words: HashMap<&str, String> = own.iter().map(|rule| (rule.id.as_str(), says(rule))).collect();
     let occurrences = works
         .iter()
@@ -176,10 +174,10 @@ async fn show(
                 .setting_id
                 .as_deref()
                 .and_then(|rule| in_words.get(rule).cloned())
-                .unwrap_or_else(|| "A rule that is no more".to_owned()),
+                .unwrap_or_else(|| "A removed message".to_owned()),
             pill: words::work(work.status, work.on_hold),
             reason: words::reason(work.reason_code.as_deref()),
-            due: visit.zone.when(Timestamp::from_microsecond(work.due_at).unwrap_or_default(), now),
+            due: visit.zone.when(work.due_at, now),
             messages: sent
                 .iter()
                 .filter(|one| one.work_id == Some(WorkId(work.id)))
@@ -203,7 +201,7 @@ async fn show(
             let text = match row.is_all_day {
                 true => format!("{}, all day", when_label(&row, anchor, zone_name)),
                 false => {
-                    let exact = visit.zone.exact(Timestamp::from_microsecond(at).unwrap_or_default());
+                    let exact = visit.zone.exact(at);
                     format!("{} {}", exact.text, visit.zone.name)
                 }
             };
@@ -237,9 +235,10 @@ async fn show(
                 channels: texts(&rule.channels).join(", "),
                 pill: rule_pill(rule),
                 error: rule.sync_error.clone(),
-                next: moment(rule.run_at.filter(|at| {
-                    *at > now.as_microsecond() && rule.active && rule.sync_status == SyncStatus::Synced
-                })),
+                next: moment(
+                    rule.run_at
+                        .filter(|at| *at > now && rule.active && rule.sync_status == SyncStatus::Synced),
+                ),
                 sent: moment(rule.last_sent_at),
                 active: rule.active,
                 failed: rule.sync_status == SyncStatus::Failed,
@@ -262,11 +261,11 @@ async fn show(
 fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
     let live = || own.iter().filter(|rule| rule.active);
     if own.iter().any(|rule| rule.sync_status == SyncStatus::Failed) {
-        return "Saved, and not all of it could be scheduled. It is retried every minute.".to_owned();
+        return "Saved, but some messages could not be scheduled. That is retried every minute.".to_owned();
     }
-    let next = live().filter_map(|rule| rule.run_at).filter(|at| *at > now.as_microsecond()).min();
+    let next = live().filter_map(|rule| rule.run_at).filter(|at| *at > now).min();
     let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();
-    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now).text;
+    let at = |at: Timestamp| visit.zone.when(at, now).text;
     match (next, sent) {
         (Some(next), _) => format!("Its people are notified {}.", at(next)),
         (None, Some(sent)) => format!("Its people were last notified {}.", at(sent)),
@@ -294,12 +293,12 @@ fn says(rule: &RuleRow) -> String {
 fn done(fields: &Fields) -> Option<&'static str> {
     Some(match fields.text("done") {
         "created" => "Saved. Its people will be notified.",
-        "saved" => "Saved. What it has scheduled was moved along.",
+        "saved" => "Saved. Its scheduled messages were moved.",
         "repaired" => "The rule is in step again.",
         "still" => "The rule could not be scheduled again; see its error.",
         "added" => "The message was added.",
         "paused" => "The message is paused.",
-        "resumed" => "The message is on again.",
+        "resumed" => "The message is resumed.",
         "removed" => "The message was removed.",
         _ => return None,
     })
@@ -367,9 +366,9 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
                 }
                 commands::Changed::Refused(refused) => {
                     let detail = match refused {
-                        commands::RuleRefused::NoDate => "It has no such date; give it one first.",
+                        commands::RuleRefused::NoDate => "This date is not set; set it first.",
                         commands::RuleRefused::AlreadyThere(_) => "There is such a message already.",
-                        commands::RuleRefused::TooMany => "It has as many messages as it may have.",
+                        commands::RuleRefused::TooMany => "It already has the most messages allowed.",
                     };
                     return Err(Problem::new(punctual_wire::Code::StateNotAllowed, detail).into());
                 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{
     Router,
-    extract::{Path, State},
+    extract::{DefaultBodyLimit, Path, State},
     http::Uri,
     routing::{get, post},
 };
@@ -27,10 +27,12 @@ use serde_json::{Value, json};
 use super::{Tab, by_field, listed, tabs, when};
 use crate::{
     App, Shared,
-    answer::{self, Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, Refused, page, see_other},
+    editor::LARGE_FORM,
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
+    meanwhile::{Change, Labelled, Opened, labelled},
     pages::entries,
     words::counted,
 };
@@ -49,6 +51,8 @@ pub fn routes() -> Router<Shared> {
         .route("/operations/organisations/{id}", get(show))
         .route("/operations/organisations/save", post(save))
         .route("/operations/organisations/delete", post(delete))
+        // It holds its texts twice: as they are typed and as they were.
+        .layer(DefaultBodyLimit::max(LARGE_FORM))
 }
 
 #[derive(Template)]
@@ -114,7 +118,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         may_author: visit.viewer.may_author(),
         done: match fields.text("done") {
             "saved" => {
-                Some("Saved. A changed zone or hour moves what hangs on it; messages count for what is new.")
+                Some("Saved. A new zone or hour moves planned messages; new messages apply to new events.")
             }
             "removed" => Some("Removed. Its events stay, and are planned without it."),
             _ => None,
@@ -142,6 +146,9 @@ struct OrganisationPage {
     here: String,
     sentence: String,
     entered: Entered,
+    base: String,
+    changes: Option<Vec<Change>>,
+    one: &'static str,
     faults: BTreeMap<String, String>,
     suggested: [(&'static str, &'static str); 6],
     variables: String,
@@ -236,6 +243,27 @@ impl Entered {
         }
     }
 
+    /// The fields as the form shows them.
+    fn labelled(&self) -> Labelled {
+        let mut fields = labelled([
+            ("Name", &self.name),
+            ("Time zone", &self.zone),
+            ("Hour of whole days", &self.all_day_at),
+            ("Business unit", &self.unit),
+            ("Messages", if self.ordinary { "at its start and at its end" } else { "its own" }),
+        ]);
+        for (n, line) in self.rules.iter().enumerate().filter(|_| !self.ordinary) {
+            let anchor = if line.at_end { "end" } else { "start" };
+            let mut parts = vec![format!("{} of the {anchor}", line.when)];
+            let more = [&line.channels, &line.priority, &line.topic, &line.failover];
+            parts.extend(more.into_iter().filter(|part| !part.is_empty()).cloned());
+            let texts = [&line.message.subject, &line.message.body, &line.message.html];
+            parts.extend(texts.into_iter().flatten().cloned());
+            fields.push((format!("Message {}", n + 1), parts.join(", ")));
+        }
+        fields
+    }
+
     /// The same request that the API takes, so that both refuse the same.
     fn request(&self) -> Value {
         let mut request = json!({});
@@ -286,12 +314,14 @@ impl Entered {
 async fn new(State(app): State<Shared>, visit: Visit) -> Page {
     visit.must_author()?;
     let entered = Entered { ordinary: true, ..Entered::default() };
-    form(&app, &visit, entered, Vec::new()).await
+    form(&app, &visit, entered, Opened::default(), Vec::new()).await
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
     let row = found(&app, &visit, &id).await?;
-    form(&app, &visit, Entered::of(&row), Vec::new()).await
+    let entered = Entered::of(&row);
+    let opened = Opened::on(&entered.labelled());
+    form(&app, &visit, entered, opened, Vec::new()).await
 }
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<OrganisationRow, Refusal> {
@@ -300,27 +330,38 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<OrganisationRow, Re
     row.ok_or_else(|| Problem::not_found("organisation", id).into())
 }
 
-async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldError>) -> Page {
+async fn form(
+    app: &App,
+    visit: &Visit,
+    mut entered: Entered,
+    opened: Opened,
+    faults: Vec<FieldError>,
+) -> Page {
     let title = if entered.known.is_empty() { "New organisation".to_owned() } else { entered.name.clone() };
     let blank = Line { channels: "email".into(), ..Line::default() };
     entered.rules.extend(std::iter::repeat_n(blank, BLANK));
-    let is_refused = !faults.is_empty();
-    answer::form(&OrganisationPage {
-        frame: visit.frame(app, &title, "/operations").await?,
-        here: match entered.known.as_str() {
-            "" => "/operations/organisations".to_owned(),
-            id => format!("/operations/organisations/{}", links::encoded(id)),
-        },
-        sentence:
-            "What its events and tasks have in common: the zone, the hour of whole days, and their messages."
+    let refusal = Refused::of(!faults.is_empty(), &opened);
+    answer::form(
+        &OrganisationPage {
+            frame: visit.frame(app, &title, "/operations").await?,
+            here: match entered.known.as_str() {
+                "" => "/operations/organisations".to_owned(),
+                id => format!("/operations/organisations/{}", links::encoded(id)),
+            },
+            sentence: "The time zone, the hour of whole days and the messages of its events and tasks."
                 .to_owned(),
-        suggested: when::SUGGESTED,
-        variables: inline::OPERATION.hint(),
-        priorities: PRIORITIES,
-        may_author: visit.viewer.may_author(),
-        faults: by_field(faults),
-        entered,
-    }, is_refused)
+            suggested: when::SUGGESTED,
+            variables: inline::OPERATION.hint(),
+            priorities: PRIORITIES,
+            may_author: visit.viewer.may_author(),
+            faults: by_field(faults),
+            entered,
+            base: opened.base,
+            changes: opened.changes,
+            one: "organisation",
+        },
+        refusal,
+    )
 }
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {
@@ -329,15 +370,22 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
     let entered = Entered::read(&fields);
     let row = match entered.checked(&visit) {
         Ok(row) => row,
-        Err(faults) => return form(&app, &visit, entered, faults).await,
+        Err(faults) => return form(&app, &visit, entered, Opened::sent(&fields), faults).await,
     };
     if entered.known.is_empty() && found(&app, &visit, &entered.id).await.is_ok() {
-        let fault = FieldError::new("/id", Code::OutOfRange, "There is an organisation of this id already.");
-        return form(&app, &visit, entered, vec![fault]).await;
+        let fault =
+            FieldError::new("/id", Code::OutOfRange, "There is already an organisation with this id.");
+        return form(&app, &visit, entered, Opened::sent(&fields), vec![fault]).await;
+    }
+    if !entered.known.is_empty() {
+        let stored = Entered::of(&found(&app, &visit, &entered.known).await?).labelled();
+        if let Some(opened) = Opened::overtaken(&fields, &stored) {
+            return form(&app, &visit, entered, opened, Vec::new()).await;
+        }
     }
     match directory::put_organisation(&app.engine, &visit.viewer.by, &row).await {
         Err(refused @ CommandError::Invalid(_)) => {
-            return form(&app, &visit, entered, entries::refused(refused)).await;
+            return form(&app, &visit, entered, Opened::sent(&fields), entries::refused(refused)).await;
         }
         done => done?,
     };

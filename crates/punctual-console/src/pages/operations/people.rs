@@ -27,11 +27,12 @@ use serde_json::{Map, Value, json};
 use super::{Item, Tab, by_field, item, listed, tabs};
 use crate::{
     App, Shared,
-    answer::{self, Page, Refusal, page, see_other},
+    answer::{self, Page, Refusal, Refused, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
-    pages::entries,
+    meanwhile::{Change, Labelled, Opened, labelled},
+    pages::{entries, outbox, recipients},
     words::counted,
 };
 
@@ -39,6 +40,8 @@ use crate::{
 const SHOWN: usize = 100;
 /// What lies ahead of somebody, on their page.
 const AHEAD: i64 = 20;
+/// Messages to somebody that their page names.
+const MESSAGES: usize = 5;
 
 pub fn routes() -> Router<Shared> {
     Router::new()
@@ -107,8 +110,8 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows,
         may_author: visit.viewer.may_author(),
         done: match fields.text("done") {
-            "saved" => Some("Saved. It counts from the next message on."),
-            "removed" => Some("Removed. Events keep the name and send nothing to it."),
+            "saved" => Some("Saved. It applies from the next message on."),
+            "removed" => Some("Removed. Events keep the name, but send no messages to it."),
             _ => None,
         },
     })
@@ -125,6 +128,12 @@ fn ways(row: &PersonRow) -> String {
     texts(&row.channels).iter().filter_map(way).collect::<Vec<_>>().join(", then ")
 }
 
+/// Every address of somebody.
+fn addresses_of(row: &PersonRow) -> Vec<String> {
+    let others: BTreeMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
+    row.email.iter().cloned().chain(others.into_values()).collect()
+}
+
 #[derive(Template)]
 #[template(path = "person.html")]
 struct PersonPage {
@@ -132,8 +141,16 @@ struct PersonPage {
     here: String,
     sentence: String,
     entered: Entered,
+    base: String,
+    changes: Option<Vec<Change>>,
+    one: &'static str,
     faults: BTreeMap<String, String>,
     ahead: Vec<Item>,
+    /// The newest messages to them, and where all are.
+    messages: Vec<outbox::Row>,
+    all: Option<String>,
+    /// What else there is of them: link and words.
+    about: Vec<(String, String)>,
     may_author: bool,
 }
 
@@ -187,6 +204,19 @@ impl Entered {
         }
     }
 
+    /// The fields as the form shows them.
+    fn labelled(&self) -> Labelled {
+        labelled([
+            ("Name", &self.name),
+            ("Email", &self.email),
+            ("Time zone", &self.zone),
+            ("Language", &self.locale),
+            ("Channels", &self.channels),
+            ("Other addresses", &self.addresses),
+            ("Business unit", &self.unit),
+        ])
+    }
+
     /// The same request that the API takes, so that both refuse the same.
     fn request(&self) -> Value {
         let mut request = json!({ "channels": listed(&self.channels), "addresses": {} });
@@ -230,12 +260,14 @@ impl Entered {
 async fn new(State(app): State<Shared>, visit: Visit) -> Page {
     visit.must_author()?;
     let entered = Entered { channels: "email".into(), ..Entered::default() };
-    form(&app, &visit, entered, Vec::new()).await
+    form(&app, &visit, entered, Opened::default(), Vec::new()).await
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
     let row = found(&app, &visit, &id).await?;
-    form(&app, &visit, Entered::of(&row), Vec::new()).await
+    let entered = Entered::of(&row);
+    let opened = Opened::on(&entered.labelled());
+    form(&app, &visit, entered, opened, Vec::new()).await
 }
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal> {
@@ -250,12 +282,14 @@ pub(in crate::pages) async fn ahead_of(app: &App, visit: &Visit, id: &str) -> Re
     let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
     let wanted = Between { from: now, to, person: Some(id.to_owned()), limit: AHEAD, ..Between::default() };
     let mut reader = app.engine.store.read_for_people().await?;
-    let found = subjects::between(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?;
+    // Among the next ten thousand of everybody's.
+    let found = subjects::between_stretch(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?.rows;
     Ok(found.iter().map(|row| item(row, &[], &visit.zone, now)).collect())
 }
 
-async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
+async fn form(app: &App, visit: &Visit, entered: Entered, opened: Opened, faults: Vec<FieldError>) -> Page {
     let (mut ahead, mut sentence) = (Vec::new(), "People who are notified of events and tasks.".to_owned());
+    let (mut messages, mut about, mut all) = (Vec::new(), Vec::new(), None);
     if !entered.known.is_empty() {
         let row = found(app, visit, &entered.known).await?;
         let channels = ways(&row);
@@ -264,9 +298,17 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
             channels => format!("{} is notified over {channels}.", row.name),
         };
         ahead = ahead_of(app, visit, &row.id).await?;
+        let addresses = addresses_of(&row);
+        messages = recipients::newest(app, visit, &addresses, MESSAGES).await?;
+        all = addresses.first().map(|address| recipients::link(address));
+        about = addresses
+            .iter()
+            .map(|address| (recipients::link(address), format!("Explain {address}")))
+            .chain(recipients::acts(app, visit, ("person", &row.id), &addresses).await?)
+            .collect();
     }
     let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
-    let is_refused = !faults.is_empty();
+    let refusal = Refused::of(!faults.is_empty(), &opened);
     answer::form(
         &PersonPage {
             frame: visit.frame(app, &title, "/operations").await?,
@@ -278,9 +320,15 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
             may_author: visit.viewer.may_author(),
             faults: by_field(faults),
             ahead,
+            messages,
+            all,
+            about,
             entered,
+            base: opened.base,
+            changes: opened.changes,
+            one: "person",
         },
-        is_refused,
+        refusal,
     )
 }
 
@@ -290,16 +338,22 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
     let entered = Entered::read(&fields);
     let request = match entered.checked(&visit) {
         Ok(request) => request,
-        Err(faults) => return form(&app, &visit, entered, faults).await,
+        Err(faults) => return form(&app, &visit, entered, Opened::sent(&fields), faults).await,
     };
     if entered.known.is_empty() && found(&app, &visit, &entered.id).await.is_ok() {
-        let fault = FieldError::new("/id", Code::OutOfRange, "There is somebody of this id already.");
-        return form(&app, &visit, entered, vec![fault]).await;
+        let fault = FieldError::new("/id", Code::OutOfRange, "There is already a person with this id.");
+        return form(&app, &visit, entered, Opened::sent(&fields), vec![fault]).await;
+    }
+    if !entered.known.is_empty() {
+        let stored = Entered::of(&found(&app, &visit, &entered.known).await?).labelled();
+        if let Some(opened) = Opened::overtaken(&fields, &stored) {
+            return form(&app, &visit, entered, opened, Vec::new()).await;
+        }
     }
     let row = person_row(entered.id.clone(), request, Visit::now(&app));
     match directory::put_person(&app.engine, &visit.viewer.by, &row).await {
         Err(refused @ CommandError::Invalid(_)) => {
-            return form(&app, &visit, entered, entries::refused(refused)).await;
+            return form(&app, &visit, entered, Opened::sent(&fields), entries::refused(refused)).await;
         }
         done => done?,
     };

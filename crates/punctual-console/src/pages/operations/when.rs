@@ -52,27 +52,11 @@ pub fn written(spec: &RuleSpec) -> String {
     }
 }
 
-/// `24h before the start`.
+/// `24h before the start`, as the beginning of a line.
 pub fn in_words(spec: &RuleSpec) -> String {
-    let date = spec.anchor().as_str();
-    match spec {
-        RuleSpec::AtSubjectDate { .. } => format!("At the {date}"),
-        RuleSpec::Relative { offset, .. } => match offset.split_at_checked(1) {
-            Some(("-", length)) => format!("{length} before the {date}"),
-            Some((_, length)) => format!("{length} after the {date}"),
-            None => format!("At the {date}"),
-        },
-        RuleSpec::OnDay { at, time_zone, day_offset, .. } => {
-            let day = match day_offset {
-                0 => format!("on the day of the {date}"),
-                -1 => format!("on the day before the {date}"),
-                days if *days < 0 => format!("{} days before the {date}", -days),
-                days => format!("{days} days after the {date}"),
-            };
-            let zone = time_zone.as_deref().map(|zone| format!(" ({zone})")).unwrap_or_default();
-            format!("At {at} {day}{zone}")
-        }
-    }
+    let words = spec.in_words();
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The date that a field names.

@@ -129,7 +129,7 @@ fn left_alone(left: i64, others: bool, there_are_more: bool) -> Option<String> {
     if there_are_more {
         let most = words::grouped(i64::try_from(AT_ONCE).unwrap_or(i64::MAX));
         return Some(format!(
-            "More match than the {most} that are changed at once. Do it again for the rest."
+            "More match than can be changed at once ({most}). Repeat the action for the rest."
         ));
     }
     (left > 0 || others).then(|| {

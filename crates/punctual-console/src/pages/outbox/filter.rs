@@ -16,12 +16,12 @@ const QUEUED: &str = "queued";
 /// The states that can be chosen, with their words.
 pub const STATES: [(&str, &str); 8] = [
     (QUEUED, "to be sent"),
-    ("pending", "waiting"),
-    ("retrying", "retrying"),
-    ("delivered", "delivered"),
-    ("parked", "parked"),
-    ("withdrawn", "withdrawn"),
-    ("discarded", "discarded"),
+    (NotificationStatus::Pending.as_str(), "waiting"),
+    (NotificationStatus::Retrying.as_str(), "retrying"),
+    (NotificationStatus::Delivered.as_str(), "delivered"),
+    (NotificationStatus::Parked.as_str(), "parked"),
+    (NotificationStatus::Withdrawn.as_str(), "withdrawn"),
+    (NotificationStatus::Discarded.as_str(), "discarded"),
     (SET_ASIDE, "withdrawn or discarded"),
 ];
 /// Both states in which something will never be sent.

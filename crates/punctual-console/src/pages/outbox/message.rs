@@ -55,7 +55,7 @@ impl Resource for Messages {
         draft
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("priority".to_owned(), "normal".into());
     }
 
@@ -80,14 +80,14 @@ impl Resource for Messages {
             Part::new(
                 "To",
                 vec![
-                    Field::new("/to", "Goes to", to).decides(),
+                    Field::new("/to", "Recipients", to).decides(),
                     Field::text("/list", "List")
                         .offering(lists.into_iter().map(|row| offered(row.name)).collect())
                         .only("/to=list"),
                     Field::new("/targets", "Addresses", Kind::List).hint("One a line.").only("/to=targets"),
                     Field::text("/channel", "Channel")
                         .offering(keys.into_iter().map(|row| offered(row.key)).collect())
-                        .hint("Empty for that of the list, or for email:default."),
+                        .hint("If empty, that of the list or email:default."),
                 ],
             ),
             Part::new(
@@ -98,13 +98,12 @@ impl Resource for Messages {
                 ],
             ),
             Part::new(
-                "When and how",
+                "Time and channel",
                 vec![
                     Field::new("/sendAt", format!("Time ({})", zone.name), Kind::Moment(zone.whole.clone()))
-                        .hint("Empty for now."),
+                        .hint("Now if empty."),
                     Field::new("/priority", "Priority", Kind::priority()),
-                    Field::text("/topic", "Topic")
-                        .hint("What it is about, for people who want some things only."),
+                    Field::text("/topic", "Topic").hint("People can unsubscribe from a topic."),
                     Field::text("/businessUnit", "Business unit").offering(offered_units(app, visit).await?),
                 ],
             ),

@@ -21,7 +21,7 @@ impl Resource for Preferences {
     const MANY: &'static str = "Preferences";
     const NAV: &'static str = "/preferences";
     const KEY: &'static str = "/person";
-    const REMOVING: (&'static str, &'static str) = ("Remove", "Messages go there as to anybody.");
+    const REMOVING: (&'static str, &'static str) = ("Remove", "The delivery policy alone applies then.");
 
     fn to_form(request: &Value) -> Value {
         to_form(request)
@@ -48,8 +48,7 @@ impl Resource for Preferences {
                 draft,
                 version: row.version,
                 secrets: Vec::new(),
-                sentence: "What this person wants. On their own page they can change it themselves."
-                    .to_owned(),
+                sentence: "People can also change this on their own page.".to_owned(),
                 key: row.person,
             }
         }))
@@ -83,8 +82,8 @@ impl Resource for Preferences {
                 "",
                 vec![
                     Field::text(format!("{at}/name"), "Topic").required().offering(topics.clone()),
-                    Field::new(format!("{at}/subscribed"), "Messages of it", wanted.clone()),
-                    Field::new(format!("{at}/channels"), "Only over", Kind::Words).placeholder("any channel"),
+                    Field::new(format!("{at}/subscribed"), "Messages", wanted.clone()),
+                    Field::new(format!("{at}/channels"), "Channels", Kind::Words).placeholder("any channel"),
                 ],
             );
             (title, Part { columns: 3, ..part })
@@ -97,26 +96,26 @@ impl Resource for Preferences {
                     Field::text("/timeZone", "Time zone").placeholder("Europe/Berlin"),
                     Field::text("/locale", "Language").placeholder("en"),
                     Field::new("/addresses", "Addresses", Kind::Pairs)
-                        .hint("Type of channel = address, one a line, such as sms = +49301234567."),
+                        .hint("Channel type = address, one a line, such as sms = +49301234567."),
                 ],
             ),
             Part::new(
-                "When and how",
+                "Time and channels",
                 vec![
                     Field::new("/quietHours/from", "Quiet from", Kind::Time),
                     Field::new("/quietHours/to", "Quiet until", Kind::Time),
-                    Field::new("/channels", "Only over", Kind::Words)
+                    Field::new("/channels", "Channels", Kind::Words)
                         .placeholder("any channel")
-                        .hint("Channels or types of channels with commas between, such as email, sms."),
-                    Field::new("/failover", "One after another", Kind::Words)
-                        .hint("Channels that are used in this order where one fails, such as sms:default, email:default."),
+                        .hint("Channels or channel types between commas, such as email, sms. All if empty."),
+                    Field::new("/failover", "Fallback order", Kind::Words)
+                        .hint("The next channel is used if one fails, such as sms:default, email:default."),
                     Field::new("/dailyCap", "Messages a day", Kind::Number)
                         .placeholder("as everybody")
                         .hint("The rest comes as a digest."),
                 ],
             ),
             Part::new("Topics", Vec::new())
-                .about("What is not named here is wanted.")
+                .about("Topics that are not listed are subscribed.")
                 .with_rows(rows),
         ]))
     }

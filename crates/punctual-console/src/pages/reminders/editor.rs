@@ -17,14 +17,13 @@ use punctual_store::{
 use punctual_wire::{Code, Problem};
 use punctual_workflows::reminders::{
     commands::{self, Draft},
-    evaluate::Plan,
-    outlook::{Expected, NAMED, Outlook},
     sample::{Sample, sample},
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     fields::{self, Offered},
+    plan::PlanPart,
     sent, shape,
     triggers::{self, TRIGGERS},
 };
@@ -91,7 +90,7 @@ impl Resource for Reminders {
         visit.must_author()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         let usual = json!({ "kind": TRIGGERS[0].kind, "active": true,
             "recipients": { "field": "" }, "delivery": { "channel": "email:default" } });
         draft.extend(usual.as_object().cloned().unwrap_or_default());
@@ -110,10 +109,10 @@ impl Resource for Reminders {
             draft,
             version: row.version,
             secrets: Vec::new(),
-            sentence: triggers::in_words(
+            sentence: words::sentence(&triggers::in_words(
                 &row.kind,
                 &serde_json::from_str(&row.definition).unwrap_or_default(),
-            ),
+            )),
             key: row.id,
         }))
     }
@@ -265,6 +264,8 @@ async fn offered(app: &App, visit: &Visit, draft: &Value) -> Result<Offered, Ref
 struct MessagePart {
     /// Why there is nothing to see.
     nothing: String,
+    /// No source is known at all.
+    is_first: bool,
     source: String,
     to: String,
     when: Option<When>,
@@ -280,6 +281,7 @@ impl MessagePart {
         let kind = draft["sourceType"].as_str().unwrap_or_default();
         let mut part = Self {
             nothing: String::new(),
+            is_first: false,
             source: String::new(),
             to: String::new(),
             when: None,
@@ -299,12 +301,16 @@ impl MessagePart {
                 None => sources::page(&mut reader.conn(), &reach, kind, "", 1).await?.pop(),
             },
         };
+        let is_first = row.is_none() && sources::types(&mut reader.conn(), &reach).await?.is_empty();
         drop(reader);
         let Some(row) = row else {
+            part.is_first = is_first;
             part.nothing = match kind {
-                "" => "Choose a kind of source, and the message stands here as one of them would get it."
-                    .to_owned(),
-                kind => format!("No {kind} was reported yet; the message is shown for the first that is."),
+                _ if is_first => {
+                    "No source is known yet. With one, its fields can be picked and the message is shown here.".to_owned()
+                }
+                "" => "Choose a kind of source to see the message for one of them.".to_owned(),
+                kind => format!("No {kind} was reported yet; the message appears here for the first one."),
             };
             return Ok(part);
         };
@@ -318,7 +324,7 @@ impl MessagePart {
                 // What is still to be filled in is said when somebody sends the form.
                 let wrong = faults.iter().find(|fault| fault.code != Code::MissingField);
                 let wrong = wrong.map(|fault| words::said(&fault.pointer, &fault.detail)).unwrap_or_default();
-                part.nothing = format!("The message stands here once the form is complete. {wrong}");
+                part.nothing = format!("The message appears here once the form is complete. {wrong}");
                 return Ok(part);
             }
             Err(_) => return Ok(part),
@@ -347,61 +353,6 @@ impl MessagePart {
 
 fn said(reason: ReasonCode) -> String {
     words::reason(Some(reason.as_str()))
-}
-
-/// What a change comes to: rows that change, and messages by name and date.
-#[derive(Template)]
-#[template(path = "reminder_plan.html")]
-struct PlanPart {
-    sentence: String,
-    tiles: [(&'static str, String); 5],
-    matching: String,
-    next: Vec<(String, When)>,
-    past: Vec<(String, When)>,
-    past_sentence: String,
-    months: Vec<(String, u64)>,
-    named: usize,
-    cut: bool,
-    is_unknown: bool,
-}
-
-impl PlanPart {
-    fn new(plan: &Plan, outlook: Outlook, visit: &Visit, app: &App) -> Self {
-        let number = |count: u64| words::grouped(i64::try_from(count).unwrap_or(i64::MAX));
-        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        let now = Visit::now(app);
-        let listed = |all: Vec<Expected>| -> Vec<(String, When)> {
-            all.into_iter().map(|one| (one.title, visit.zone.when(one.due_at, now))).collect()
-        };
-        Self {
-            sentence: match (plan.create, plan.deactivate, plan.moved) {
-                (0, 0, 0) => "Every planned reminder stays as it is.".to_owned(),
-                _ => "Saving does exactly this; what was sent stays on record.".to_owned(),
-            },
-            tiles: [
-                ("created", number(plan.create)),
-                ("taken back", number(plan.deactivate)),
-                ("moved", number(plan.moved)),
-                ("in a gap of the clock", number(plan.gap)),
-                ("in a doubled hour", number(plan.overlap)),
-            ],
-            matching: format!(
-                "It is for {} of {}.",
-                number(outlook.matching),
-                counted(count(outlook.sources), "source of this kind", "sources of this kind")
-            ),
-            past_sentence: format!(
-                "{} in the last twelve months, as the sources are now.",
-                counted(count(outlook.past_count), "message", "messages")
-            ),
-            months: outlook.past_by_month.into_iter().collect(),
-            next: listed(outlook.next),
-            past: listed(outlook.past),
-            named: NAMED,
-            cut: outlook.cut,
-            is_unknown: outlook.is_unknown,
-        }
-    }
 }
 
 async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
@@ -433,7 +384,7 @@ async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<S
     page(&Confirm {
         frame: visit.frame(&app, &format!("Remove {name}?"), "/reminders").await?,
         sentence: format!(
-            "{} will be taken back. What was sent stays on record.",
+            "{} will be withdrawn. What was sent stays on record.",
             counted(taken, "planned reminder", "planned reminders")
         ),
         left_alone: None,
@@ -445,7 +396,7 @@ async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<S
         }],
         action: "/reminders/remove",
         hidden: vec![("id", id.clone()), ("version", version.clone())],
-        button: Some("Remove the setting".to_owned()),
+        button: Some("Remove the reminder".to_owned()),
         is_destructive: true,
         back: format!("/reminders/{id}"),
     })

@@ -76,13 +76,13 @@ pub async fn newest(app: &App, visit: &Visit, id: &str) -> Result<String, Refusa
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
     let setting = found(&app, &visit, &id).await?;
     let fields = Fields::of_query(&uri);
-    let before = fields
-        .text("before")
-        .split_once('.')
-        .and_then(|(at, id)| Some(SentPlace { sent_at: at.parse().ok()?, work_id: id.parse().ok()? }));
+    let before = fields.text("before").split_once('.').and_then(|(at, id)| {
+        let sent_at = Timestamp::from_microsecond(at.parse().ok()?).ok()?;
+        Some(SentPlace { sent_at, work_id: id.parse().ok()? })
+    });
     let (rows, next) = read(&app, &visit, &id, before, ROWS).await?;
     let next = next.map(|place| {
-        let before = format!("{}.{}", place.sent_at, place.work_id);
+        let before = format!("{}.{}", place.sent_at.as_microsecond(), place.work_id);
         format!("/reminders/{id}/sent{}", links::query([("before", before.as_str())]))
     });
     page(&SentPage {
@@ -144,6 +144,6 @@ fn shaped(
         [only] if states.contains_key(only) => format!("/notifications/{only}"),
         _ => format!("/work/{}", row.work_id),
     };
-    let when = visit.zone.when(Timestamp::from_microsecond(row.sent_at).unwrap_or_default(), now);
+    let when = visit.zone.when(row.sent_at, now);
     Sent { link, title, when, outcome }
 }

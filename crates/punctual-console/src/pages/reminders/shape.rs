@@ -28,8 +28,17 @@ pub fn to_form(request: &Value) -> Value {
 }
 
 fn metric_to_form(metric: &Value) -> Value {
-    if let Some([field, other]) = metric["share"].as_array().map(Vec::as_slice) {
-        return json!({ "how": "share", "field": field, "other": other });
+    if let Some([one, other]) = metric["share"].as_array().map(Vec::as_slice) {
+        if one.is_string() {
+            return json!({ "how": "share", "field": one, "other": other });
+        }
+        // A count or sum by a field of the source.
+        let mut form = metric_to_form(one);
+        if let Some(how @ ("count" | "sum")) = form["how"].as_str() {
+            form["how"] = format!("{how}Share").into();
+            form["other"] = other.clone();
+        }
+        return form;
     }
     for how in ["count", "sum"] {
         if let Some(part) = metric.get(how).and_then(Value::as_object) {
@@ -97,6 +106,11 @@ fn metric_of_form(form: Value) -> Value {
         "share" => {
             json!({ "share": [form.get("field").cloned().unwrap_or("".into()), form.get("other").cloned().unwrap_or("".into())] })
         }
+        "countShare" | "sumShare" => {
+            let other = form.remove("other").unwrap_or("".into());
+            form.insert("how".to_owned(), how.trim_end_matches("Share").into());
+            json!({ "share": [metric_of_form(Value::Object(form)), other] })
+        }
         "count" | "sum" => {
             let filter = form.remove("where").and_then(|filter| filter_of_form(&filter));
             if let Some(filter) = filter {
@@ -132,6 +146,10 @@ pub fn place(pointer: &str) -> String {
     }
     let parts: Vec<&str> = pointer.split('/').skip(1).collect();
     match parts.as_slice() {
+        ["threshold", "metric", "share", "0", rest @ ..] if !rest.is_empty() => {
+            let inner = rest.iter().map(|part| format!("/{part}")).collect::<String>();
+            place(&format!("/threshold/metric{inner}"))
+        }
         ["threshold", "metric", "share", "0"] => "/threshold/metric/field".to_owned(),
         ["threshold", "metric", "share", "1"] => "/threshold/metric/other".to_owned(),
         ["threshold", "metric", "count" | "sum", "where", rest @ ..] => {
@@ -198,6 +216,10 @@ mod tests {
             request("recurring", "recurring", json!({ "field": "/on", "every": "month" })),
             threshold(json!({ "field": "/level" })),
             threshold(json!({ "share": ["/a", "/b"] })),
+            threshold(json!({ "share": [{ "count": { "sourceType": "b", "parentField": "/p" } }, "/b"] })),
+            threshold(
+                json!({ "share": [{ "sum": { "sourceType": "b", "parentField": "/p", "field": "/x", "where": paid } }, "/b"] }),
+            ),
             threshold(json!({ "count": { "sourceType": "b", "parentField": "/p", "where": paid } })),
             threshold(json!({ "sum": { "sourceType": "b", "parentField": "/p", "field": "/amount" } })),
             filtered,
@@ -211,6 +233,7 @@ mod tests {
         for (pointer, is) in [
             ("/filter/any/1/op", "/filter/tests/1/op"),
             ("/threshold/metric/share/1", "/threshold/metric/other"),
+            ("/threshold/metric/share/0/sum/field", "/threshold/metric/sumField"),
             ("/threshold/metric/count/where/value", "/threshold/metric/where/tests/0/value"),
             ("/threshold/metric/sum/field", "/threshold/metric/sumField"),
             ("/date/sendTime", "/date/sendTime"),

@@ -42,7 +42,7 @@ pub const TRIGGERS: &[Trigger] = &[
         fresh: || json!({ "every": "year", "sendTime": "09:00" }),
         fields: recurring,
         in_words: |part| {
-            format!("every {} after {}", part["every"].as_str().unwrap_or("year"), text(part, "field"))
+            format!("every {} after {}", part["every"].as_str().unwrap_or("year"), field_name(part, "field"))
         },
     },
     Trigger {
@@ -52,7 +52,7 @@ pub const TRIGGERS: &[Trigger] = &[
         name: "by threshold",
         fresh: || json!({ "metric": { "field": "" }, "op": ">=", "firingPolicy": "FalseToTrue" }),
         fields: threshold,
-        in_words: |part| format!("{} {}, {}", text(part, "op"), part["value"], text(part, "firingPolicy")),
+        in_words: threshold_in_words,
     },
 ];
 
@@ -70,6 +70,12 @@ fn text<'p>(part: &'p Value, name: &str) -> &'p str {
     part[name].as_str().unwrap_or_default()
 }
 
+/// The field of a source as people call it: without the sign that its place begins with.
+fn field_name<'p>(part: &'p Value, name: &str) -> &'p str {
+    let place = text(part, name);
+    place.strip_prefix('/').unwrap_or(place)
+}
+
 fn date_in_words(part: &Value) -> String {
     let days = |days: i64| match days {
         0 => "on the day".to_owned(),
@@ -77,7 +83,7 @@ fn date_in_words(part: &Value) -> String {
         _ => format!("{} after", counted(-days, "day", "days")),
     };
     let offsets = part["offsetsDays"].as_array().into_iter().flatten().filter_map(Value::as_i64);
-    format!("{} {}", offsets.map(days).collect::<Vec<_>>().join(", "), text(part, "field"))
+    format!("{} {}", offsets.map(days).collect::<Vec<_>>().join(", "), field_name(part, "field"))
 }
 
 fn date(draft: &Value, pick: &Picker, _: &Offered) -> Part {
@@ -86,10 +92,10 @@ fn date(draft: &Value, pick: &Picker, _: &Offered) -> Part {
         vec![
             pick.field(draft, "/date/field", "Date", "choose…").required(),
             Field::new("/date/sendTime", "At", Kind::Time)
-                .hint("Local time of the source's business unit; 09:00 where it is empty."),
+                .hint("Local time of the source's business unit, UTC without one; 09:00 if empty."),
             Field::new("/date/offsetsDays", "Days before", Kind::Numbers)
                 .required()
-                .hint("With commas between: 30, 7, 1. 0 is the day itself, negative ones are after it."),
+                .hint("Between commas: 30, 7, 1. 0 is the day itself, negative numbers are days after it."),
         ],
     )
 }
@@ -100,34 +106,68 @@ fn recurring(draft: &Value, pick: &Picker, _: &Offered) -> Part {
         vec![
             pick.field(draft, "/recurring/field", "Date", "choose…").required(),
             Field::new("/recurring/every", "Every", Kind::choice(&[("year", "year"), ("month", "month")])),
-            Field::new("/recurring/offsetDays", "Days before each", Kind::Number)
+            Field::new("/recurring/offsetDays", "Days before each date", Kind::Number)
                 .placeholder("0")
-                .hint("Negative ones are after it."),
-            Field::new("/recurring/sendTime", "At", Kind::Time).hint("Local time; 09:00 where it is empty."),
+                .hint("Negative numbers are days after it."),
+            Field::new("/recurring/sendTime", "At", Kind::Time)
+                .hint("Local time of the source's business unit, UTC without one; 09:00 if empty."),
         ],
     )
 }
 
+/// How a measure is compared with its value.
+const OPS: [(&str, &str); 4] =
+    [(">=", "is at least"), (">", "is more than"), ("<=", "is at most"), ("<", "is less than")];
+/// How often one that stays reached is sent.
+const FIRING: [(&str, &str); 4] = [
+    ("FalseToTrue", "whenever it is reached"),
+    ("OncePerDay", "once a day"),
+    ("OncePerThreshold", "once for this value"),
+    ("OncePerSource", "once for a source"),
+];
+
+/// `when the number of booking by capacity is at least 0.8, whenever it is reached`.
+fn threshold_in_words(part: &Value) -> String {
+    let said = |words: &[(&'static str, &'static str)], name: &str| {
+        words.iter().find(|(word, _)| *word == text(part, name)).map_or("", |(_, said)| *said)
+    };
+    let (op, firing) = (said(&OPS, "op"), said(&FIRING, "firingPolicy"));
+    format!("when {} {op} {}, {firing}", measure(&part["metric"]), part["value"])
+}
+
+/// A measure as people call it.
+fn measure(metric: &Value) -> String {
+    let plain = |place: &str| place.trim_start_matches('/').replace('/', " › ");
+    if let Some(place) = metric.as_str().or_else(|| metric["field"].as_str()) {
+        return plain(place);
+    }
+    if let Some([one, other]) = metric["share"].as_array().map(Vec::as_slice) {
+        return format!("{} by {}", measure(one), measure(other));
+    }
+    if let Some(of) = metric["count"]["sourceType"].as_str() {
+        return format!("the number of {of}");
+    }
+    match metric["sum"]["sourceType"].as_str() {
+        Some(of) => format!("the sum of {} of {of}", plain(text(&metric["sum"], "field"))),
+        None => "the measure".to_owned(),
+    }
+}
+
 fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
     let how = |words: &str| format!("/threshold/metric/how={words}");
-    let ops = [(">=", "is at least"), (">", "is more than"), ("<=", "is at most"), ("<", "is less than")];
-    let firing = [
-        ("FalseToTrue", "whenever it is reached"),
-        ("OncePerDay", "once a day"),
-        ("OncePerThreshold", "once for this value"),
-        ("OncePerSource", "once for a source"),
-    ];
     let metrics = [
         ("field", "a field of the source"),
         ("share", "one field divided by another"),
-        ("count", "how many other sources name it"),
-        ("sum", "a field of those, summed up"),
+        ("count", "a count of other sources"),
+        ("sum", "a sum over other sources"),
+        ("countShare", "a count, divided by a field"),
+        ("sumShare", "a sum, divided by a field"),
     ];
     let types = offered.types.clone();
     let other = filter_part(
         draft,
         "/threshold/metric/where",
-        "Only those of them for which",
+        "Conditions of those",
         "Field",
         &Asks::Offer(Vec::new()),
         |_| Vec::new(),
@@ -137,23 +177,24 @@ fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
         vec![
             Field::new("/threshold/metric/how", "Measure", Kind::choice(&metrics)).decides(),
             pick.field(draft, "/threshold/metric/field", "Field", "choose…").only(how("field|share|")),
-            pick.field(draft, "/threshold/metric/other", "Divided by", "choose…").only(how("share")),
-            Field::text("/threshold/metric/sourceType", "Kind of those that are counted")
+            pick.field(draft, "/threshold/metric/other", "Divisor", "choose…")
+                .only(how("share|countShare|sumShare")),
+            Field::text("/threshold/metric/sourceType", "Kind of counted sources")
                 .offering(owned(&types))
-                .only(how("count|sum")),
-            Field::text("/threshold/metric/parentField", "Their field that names it")
+                .only(how("count|sum|countShare|sumShare")),
+            Field::text("/threshold/metric/parentField", "Field that names the source")
                 .placeholder("/classId")
-                .only(how("count|sum")),
-            Field::text("/threshold/metric/sumField", "Their field that is summed up")
+                .only(how("count|sum|countShare|sumShare")),
+            Field::text("/threshold/metric/sumField", "Field to add up")
                 .placeholder("/amount")
-                .only(how("sum")),
-            Field::new("/threshold/op", "It", Kind::choice(&ops)),
+                .only(how("sum|sumShare")),
+            Field::new("/threshold/op", "It", Kind::choice(&OPS)),
             Field::new("/threshold/value", "Value", Kind::Decimal).required(),
-            Field::new("/threshold/firingPolicy", "Sent", Kind::choice(&firing)),
+            Field::new("/threshold/firingPolicy", "Sent", Kind::choice(&FIRING)),
             Field::text("/threshold/scope", "Scope").placeholder("all"),
         ],
     )
-    .with_part(other.folded().only(how("count|sum")))
+    .with_part(other.folded().only(how("count|sum|countShare|sumShare")))
 }
 
 #[cfg(test)]

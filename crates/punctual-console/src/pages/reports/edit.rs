@@ -14,21 +14,22 @@ use axum::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_model::{local_time, table::Kind};
 use punctual_reports::Presented;
-use punctual_store::{StoreError, channels, lists};
+use punctual_store::{StoreError, channels, lists, report_subscriptions::SubscriptionRow};
 use punctual_wire::{Code, FieldError, Problem, strict};
 use punctual_workflows::reports::{Draft, draft as definitions, prepare};
 use serde_json::Value;
 
 use super::{
     Ahead, ahead,
-    form::{Form, WEEKDAYS},
+    form::{self, Form, WEEKDAYS},
     found, people,
 };
 use crate::{
     App, Shared,
-    answer::{self, Page, Refusal, see_other},
+    answer::{self, Page, Refusal, Refused, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    meanwhile::{Change, Opened},
     pages::entries,
     words,
 };
@@ -83,6 +84,10 @@ struct EditPage {
     is_new: bool,
     /// It says more than the fields can show.
     only_text: bool,
+    base: String,
+    changes: Option<Vec<Change>>,
+    one: &'static str,
+    here: String,
 }
 
 impl EditPage {
@@ -230,11 +235,13 @@ struct Written {
     guid: String,
     version: String,
     what: Entered,
+    opened: Opened,
 }
 
 impl Written {
     fn read(fields: &Fields, guid: String) -> Self {
-        Self { guid, version: fields.text("version").to_owned(), what: Entered::read(fields) }
+        let version = fields.text("version").to_owned();
+        Self { guid, version, what: Entered::read(fields), opened: Opened::sent(fields) }
     }
 }
 
@@ -246,7 +253,8 @@ async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         sample["businessUnit"] = unit.as_str().into();
     }
     let what = Entered::of(&sample, wants_text(&uri));
-    show(&app, &visit, Written { guid: String::new(), version: String::new(), what }, Vec::new()).await
+    let written = Written { guid: String::new(), version: String::new(), what, opened: Opened::default() };
+    show(&app, &visit, written, Vec::new()).await
 }
 
 async fn edit(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, uri: Uri) -> Page {
@@ -255,10 +263,18 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
     if row.deleted {
         return Err(Problem::not_found("report subscription", &guid).into());
     }
-    let mut definition = definitions::whole(&row);
+    let definition = definition(&row);
+    let opened = Opened::on(&form::labelled(&definition));
+    let what = Entered::of(&definition, wants_text(&uri));
+    let written = Written { version: row.version.to_string(), what, guid: row.guid, opened };
+    show(&app, &visit, written, Vec::new()).await
+}
+
+/// What is stored, as an author writes it.
+fn definition(row: &SubscriptionRow) -> Value {
+    let mut definition = definitions::whole(row);
     definition.retain(|_, value| !value.is_null());
-    let what = Entered::of(&Value::Object(definition), wants_text(&uri));
-    show(&app, &visit, Written { version: row.version.to_string(), what, guid: row.guid }, Vec::new()).await
+    Value::Object(definition)
 }
 
 fn wants_text(uri: &Uri) -> bool {
@@ -273,12 +289,21 @@ async fn save(State(app): State<Shared>, Path(guid): Path<String>, form: Signed)
     keep(&app, form, guid).await
 }
 
-async fn keep(app: &Shared, form: Signed, guid: String) -> Page {
-    let Signed { visit, fields } = form;
+async fn keep(app: &Shared, signed: Signed, guid: String) -> Page {
+    let Signed { visit, fields } = signed;
     visit.must_author()?;
-    let written = Written::read(&fields, guid);
+    let mut written = Written::read(&fields, guid);
     match draft(app, &visit, &written).await? {
         Ok(draft) => {
+            let stored =
+                if written.guid.is_empty() { None } else { Some(found(app, &visit, &written.guid).await?) };
+            if let Some(now) = stored.filter(|row| row.version.to_string() != written.version) {
+                let stored = form::labelled(&definition(&now));
+                let changed = Opened { changes: Some(Vec::new()), ..Opened::on(&stored) };
+                written.opened = Opened::overtaken(&fields, &stored).unwrap_or(changed);
+                written.version = now.version.to_string();
+                return show(app, &visit, written, Vec::new()).await;
+            }
             let row = draft.save(&app.engine, &visit.viewer.by).await?;
             see_other(&format!("/reports/{}?done=saved", row.guid))
         }
@@ -304,6 +329,10 @@ async fn check(State(app): State<Shared>, form: Signed) -> Page {
 
 async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError>) -> Page {
     let is_new = written.guid.is_empty();
+    let title = match is_new {
+        true => "New subscription".to_owned(),
+        false => found(app, visit, &written.guid).await?.name,
+    };
     // What is planned by it, if it can be read as it is stored.
     let ahead = match draft(app, visit, &written).await {
         Ok(Ok(draft)) => ahead(&draft.subscription, Visit::now(app)),
@@ -319,16 +348,17 @@ async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError
         Entered::Text(text) => serde_json::from_str(text).is_ok_and(|value| Form::of(&value).is_none()),
         Entered::Form(_) => false,
     };
-    let is_refused = !by_field.is_empty() || !loose.is_empty();
+    let refusal = Refused::of(!by_field.is_empty() || !loose.is_empty(), &written.opened);
     answer::form(
         &EditPage {
-            frame: visit.frame(app, if is_new { "New subscription" } else { "Edit" }, "/reports").await?,
+            frame: visit.frame(app, &title, "/reports").await?,
             action: if is_new {
                 "/reports/new".to_owned()
             } else {
                 format!("/reports/{}/edit", written.guid)
             },
             back: if is_new { "/reports".to_owned() } else { format!("/reports/{}", written.guid) },
+            here: format!("/reports/{}/edit", written.guid),
             guid: written.guid,
             version: written.version,
             what: written.what,
@@ -338,8 +368,11 @@ async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError
             offered: Offered::read(app, visit).await?,
             is_new,
             only_text,
+            base: written.opened.base,
+            changes: written.opened.changes,
+            one: "report",
         },
-        is_refused,
+        refusal,
     )
 }
 
@@ -350,9 +383,6 @@ async fn draft(
     written: &Written,
 ) -> Result<Result<Draft, Vec<FieldError>>, Refusal> {
     let before = if written.guid.is_empty() { None } else { Some(found(app, visit, &written.guid).await?) };
-    if before.as_ref().is_some_and(|row| row.version.to_string() != written.version) {
-        return Err(Problem::stale_version().into());
-    }
     if before
         .as_ref()
         .is_some_and(|row| row.deleted || !visit.viewer.by.may_touch(row.business_unit.as_deref()))

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     form::Fields,
+    meanwhile::Labelled,
     pages::entries::{self, Entries, holding, joined, listed, number, put, written},
 };
 
@@ -46,6 +47,63 @@ const TEXTS: [(&str, &str); 13] = [
     ("whenEmpty", "/whenEmpty"),
     ("timeout", "/report/timeout"),
 ];
+
+/// The labels of the fields, in the order of the page; columns are named by their number.
+const LABELS: [(&str, &str); 38] = [
+    ("name", "Name"),
+    ("owner", "Owner"),
+    ("businessUnit", "Business unit"),
+    ("cadence", "Frequency"),
+    ("sendTime", "Time of day"),
+    ("timeZone", "Time zone"),
+    ("weekday", "Weekday"),
+    ("monthDay", "Day"),
+    ("cron", "Cron pattern"),
+    ("rrule", "Recurrence rule"),
+    ("startsOn", "First date"),
+    ("period", "Period"),
+    ("weekStart", "First day of the week"),
+    ("catchUp", "Missed runs"),
+    ("source", "Source"),
+    ("connection", "Connection"),
+    ("query", "Query"),
+    ("url", "Address"),
+    ("rows", "Path of the rows"),
+    ("survey", "Survey number"),
+    ("html", "Table in the mail"),
+    ("csv", "CSV attached"),
+    ("xlsx", "XLSX attached"),
+    ("totals", "Totals"),
+    ("chart", "Chart"),
+    ("chartX", "Horizontal axis"),
+    ("chartY", "Values"),
+    ("rowCap", "Row limit"),
+    ("timeout", "Time limit"),
+    ("recipients", "Recipients"),
+    ("list", "List"),
+    ("addresses", "Addresses"),
+    ("channel", "Channel"),
+    ("locale", "Language"),
+    ("subject", "Subject"),
+    ("template", "Template"),
+    ("whenEmpty", "Report without rows"),
+    ("paused", "Paused"),
+];
+
+/// A definition as the page shows it: its fields with their labels, or its parts where the fields cannot say all of it.
+pub fn labelled(definition: &Value) -> Labelled {
+    let Some(form) = Form::of(definition) else {
+        let parts = definition.as_object().into_iter().flatten();
+        return parts.map(|(name, value)| (name.clone(), written(value))).collect();
+    };
+    let fields = LABELS.into_iter().map(|(name, label)| (label.to_owned(), form.get(name).to_owned()));
+    let columns = form.filled().into_iter().map(|n| {
+        let parts = ["Name", "Title", "Kind", "Decimals"].map(|part| form.get(&format!("column{n}{part}")));
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        (format!("Column {}", n + 1), parts.join(", "))
+    });
+    fields.chain(columns).filter(|(_, value)| !value.is_empty()).collect()
+}
 
 /// What is in the fields.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -74,7 +74,7 @@ async fn ask_back(
     let keys = if can { moving::would_give_back(&app.engine, &scope).await? } else { Vec::new() };
     let count = i64::try_from(keys.len()).unwrap_or(i64::MAX);
     let sentence = match (can, count) {
-        (false, _) => "The old scheduler has everything already.".to_owned(),
+        (false, _) => "The old scheduler already owns every run.".to_owned(),
         (true, 0) => "The stage becomes 1 (shadow). No run is taken here and undelivered, so none is given back; what was \
                       delivered stays delivered."
             .to_owned(),

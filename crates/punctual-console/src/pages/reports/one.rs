@@ -92,10 +92,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
         views.iter().map(|view| line(view, &row.guid, subscription, &visit, now)).collect();
     let done = match fields.text("done") {
         "saved" => Some("Saved, and the next run is planned.".to_owned()),
-        "paused" => Some("Paused. Nothing of it waits any more.".to_owned()),
-        "resumed" => Some("It runs again from now on.".to_owned()),
-        "transferred" => Some("Handed over.".to_owned()),
-        "asked" => Some("A run was asked for; it appears below.".to_owned()),
+        "paused" => Some("Paused. Its planned runs are withdrawn.".to_owned()),
+        "resumed" => Some("Resumed. The next run is planned.".to_owned()),
+        "transferred" => Some("Transferred.".to_owned()),
+        "asked" => Some("The run has started; it appears below.".to_owned()),
         _ => None,
     };
     let may_touch = visit.viewer.by.may_touch(row.business_unit.as_deref()) && !row.deleted;
@@ -156,7 +156,7 @@ fn details(read: &Subscription) -> Vec<(&'static str, String)> {
         punctual_workflows::reports::CatchUp::Last => "the last missed run is made up for",
         punctual_workflows::reports::CatchUp::All => "missed runs are made up for, one after the other",
     };
-    details.push(("After an outage", catch_up.to_owned()));
+    details.push(("Missed runs", catch_up.to_owned()));
     if let Some(owner) = &read.owner {
         details.push(("Owner", owner.clone()));
     }
@@ -167,7 +167,7 @@ fn details(read: &Subscription) -> Vec<(&'static str, String)> {
 }
 
 fn line(view: &RunView, guid: &str, read: Option<&Subscription>, visit: &Visit, now: Timestamp) -> RunLine {
-    let due = Timestamp::from_microsecond(view.work.due_at).unwrap_or_default();
+    let due = view.work.due_at;
     let period = read.and_then(|read| Some(read.label(read.period_of(&view.work.key, due)?)));
     let reason = view.work.reason_code.as_deref();
     RunLine {

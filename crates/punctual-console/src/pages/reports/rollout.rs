@@ -80,12 +80,12 @@ async fn list(State(app): State<Shared>, visit: Visit) -> Page {
             title,
             what: if matches!(scope, Scope::Subject(_)) { "subscription" } else { "business unit" },
             pill: Stage::of(Some(&row)).map_or(Pill { word: "unknown", class: "muted" }, stage_pill),
-            changed: visit.zone.when(Timestamp::from_microsecond(row.updated_at).unwrap_or_default(), now),
+            changed: visit.zone.when(row.updated_at, now),
         });
     }
     let over = rows.iter().filter(|row| row.pill.word == "4 cutover").count();
     let sentence =
-        if rows.is_empty() { String::new() } else { format!("{over} of {} have moved over.", rows.len()) };
+        if rows.is_empty() { String::new() } else { format!("{over} of {} are migrated.", rows.len()) };
     page(&RolloutsPage { frame: visit.frame(&app, "Migration", "/reports").await?, sentence, rows })
 }
 
@@ -160,7 +160,7 @@ async fn show(
     let done = match fields.text("done") {
         "stage" => Some("The stage is set.".to_owned()),
         "back" => Some(format!(
-            "Back with the old scheduler; {} given back.",
+            "The old scheduler makes the runs again; {} given back.",
             words::counted(fields.text("freed").parse().unwrap_or(0), "run was", "runs were")
         )),
         "ended" => {
@@ -245,18 +245,19 @@ fn by_whom(entry: &serde_json::Value) -> String {
 
 fn step(stage: Stage, now: Option<Stage>) -> Step {
     let (name, what) = match stage {
-        Stage::Design => ("Design", "Nothing runs here; the points below are confirmed."),
+        Stage::Design => ("Design", "No run is made here; the points below are confirmed first."),
         Stage::Shadow => {
             ("Shadow", "A dry run: what would run is recorded and compared with the old scheduler's runs.")
         }
         Stage::RunNow => (
             "Run now",
-            "Runs that a person asks for are made here, all of them or those that are chosen below; the old scheduler is kept from them.",
+            "Runs that a person starts are made here, all of them or those listed below; the old scheduler cannot make them.",
         ),
-        Stage::Scheduled => {
-            ("Scheduled", "Planned runs too, by whoever takes them first; conflicts are held and counted.")
-        }
-        Stage::Cutover => ("Cutover", "The old scheduler is kept from all runs."),
+        Stage::Scheduled => (
+            "Scheduled",
+            "Planned runs too: the scheduler that takes one first makes it; conflicts are held and counted.",
+        ),
+        Stage::Cutover => ("Cutover", "The old scheduler cannot make any run."),
     };
     let state = match now {
         Some(now) if now == stage => "now",

@@ -108,7 +108,7 @@ async fn show(
 ) -> Page {
     let (row, view) = look_up(&app, &visit, &guid, &run).await?;
     let now = Visit::now(&app);
-    let due_at = Timestamp::from_microsecond(view.work.due_at).unwrap_or_default();
+    let due_at = view.work.due_at;
     let subscription = Subscription::read(&row).ok();
     let period =
         subscription.as_ref().and_then(|read| Some(read.label(read.period_of(&view.work.key, due_at)?)));
@@ -143,7 +143,7 @@ async fn show(
             OwnershipStatus::Cancelled => "given back",
         },
         version: owned.owner_version.clone(),
-        taken: visit.zone.when(Timestamp::from_microsecond(owned.taken_at).unwrap_or_default(), now),
+        taken: visit.zone.when(owned.taken_at, now),
         stage: view.record.as_ref().and_then(|record| record.stage),
     });
     let fault = stored.get("fault").map(|fault| {
@@ -195,7 +195,7 @@ fn sentence(view: &RunView, stored: &Value) -> String {
     };
     let parts: Vec<String> = made.into_iter().chain(sent).collect();
     if parts.is_empty() {
-        "Nothing was made for it yet.".to_owned()
+        "No report was made for it yet.".to_owned()
     } else {
         format!("{}.", parts.join(", "))
     }
@@ -205,7 +205,7 @@ fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'sta
     let mut details = Vec::new();
     details.extend(period.map(|period| ("Period", period)));
     details.push((
-        "Made because",
+        "Cause",
         if view.work.trigger_type == "manual_run" { "somebody asked" } else { "it was planned" }.to_owned(),
     ));
     if stored.get("truncated").and_then(Value::as_bool) == Some(true) {
@@ -217,7 +217,7 @@ fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'sta
             details.push(("Conflicts", record.conflicts.to_string()));
         }
     }
-    details.push(("Files under", format!("runs/{}", view.storage_hash())));
+    details.push(("Folder of the files", format!("runs/{}", view.storage_hash())));
     details
 }
 
@@ -238,7 +238,7 @@ fn attempt(view: &RunView, row: &AttemptRow, visit: &Visit, now: Timestamp) -> A
         target: row.target.clone(),
         number: row.n,
         channel: row.channel.clone(),
-        at: visit.zone.when(Timestamp::from_microsecond(row.started_at).unwrap_or_default(), now),
+        at: visit.zone.when(row.started_at, now),
         pill: words::outcome(row.outcome),
         answer: row.answer.clone().unwrap_or_default(),
     }

@@ -34,7 +34,8 @@ async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, 
         (named(&app, &visit, row.owner.as_deref()).await?, named(&app, &visit, owner.as_deref()).await?);
     let is_same = row.owner == owner;
     let sentence = match (&owner, is_same) {
-        (_, true) => format!("{} is the owner already.", now.words),
+        (None, true) => "The report has no owner, and none was chosen.".to_owned(),
+        (Some(_), true) => format!("{} is the owner already.", now.words),
         (Some(_), false) => format!("{} will be the owner, in place of {}.", then.words, now.words_inside),
         (None, false) => format!("It will have no owner, in place of {}.", now.words_inside),
     };

@@ -42,7 +42,7 @@ impl Resource for Channels {
     const KEY: &'static str = "/key";
     const ADD: &'static str = "add";
     const REMOVING: (&'static str, &'static str) =
-        ("Remove", "Messages over it are parked until there is one of this key again.");
+        ("Remove", "Its messages are parked until there is a channel with this key again.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_admin()
@@ -67,16 +67,13 @@ impl Resource for Channels {
             if row.retry != "{}" {
                 draft["retry"] = serde_json::from_str(&row.retry).unwrap_or_default();
             }
-            let broken = app
-                .engine
-                .channels
-                .broken(&row.key)
-                .map(|broken| format!(" It cannot send: {}.", broken.why));
+            let broken =
+                app.engine.channels.broken(&row.key).map(|broken| format!("It cannot send: {}.", broken.why));
             Stored {
                 draft,
                 version: row.version,
                 secrets,
-                sentence: format!("Version {}.{}", row.version, broken.unwrap_or_default()),
+                sentence: broken.unwrap_or_else(|| "It is ready to send.".to_owned()),
                 key: row.key,
             }
         }))
@@ -106,11 +103,9 @@ impl Resource for Channels {
             "as usual: three times, a minute apart"
         };
         let mut retry = retry_part(usual).folded();
-        retry.fields.push(
-            Field::new("/atMostOnce", "At most once", Kind::Flag).hint(
-                "What may have arrived is not retried: for receivers that cannot recognise a repetition.",
-            ),
-        );
+        retry.fields.push(Field::new("/atMostOnce", "At most once", Kind::Flag).hint(
+            "A message that may have arrived is not retried. For receivers that cannot detect repeats.",
+        ));
         parts.push(retry);
         parts.extend([limits(), circuit()]);
         Ok(Form::of(parts))
@@ -195,22 +190,22 @@ fn limits() -> Part {
         "Limits and hours",
         vec![
             Field::new("/limits/rates", "Rates", Kind::Rates)
-                .hint("One a line, such as 30 per 1m; over all nodes."),
+                .hint("One a line, such as 30 per 1m, for all nodes together."),
             Field::text("/limits/provider", "Account")
-                .hint("Where several channels share one, such as twilio-main."),
+                .hint("For channels that share one account, such as twilio-main."),
             Field::new("/limits/providerRates", "Rates of the account", Kind::Rates)
                 .hint("For all channels of the account together.")
                 .when("/limits/provider"),
             Field::new("/quietHours/from", "Quiet from", Kind::Time)
-                .hint("In the recipient's zone; alarms go all the same."),
+                .hint("In the recipient's zone; alarms are sent anyway."),
             Field::new("/quietHours/to", "Quiet until", Kind::Time),
-            Field::new("/sendWindow/from", "Sends from", Kind::Time),
-            Field::new("/sendWindow/to", "Sends until", Kind::Time),
-            Field::new("/sendWindow/days", "Sends on", Kind::Checks(days))
-                .hint("Every day where none is chosen."),
+            Field::new("/sendWindow/from", "Sending starts", Kind::Time),
+            Field::new("/sendWindow/to", "Sending ends", Kind::Time),
+            Field::new("/sendWindow/days", "Sending days", Kind::Checks(days))
+                .hint("Every day if none is chosen."),
             Field::text("/timeZone", "Time zone")
                 .offering(zones)
-                .hint("For recipients whose own is not known."),
+                .hint("For recipients whose own zone is not known."),
         ],
     )
     .folded()
@@ -221,15 +216,15 @@ fn circuit() -> Part {
     Part::new(
         "Concurrency and circuit",
         vec![
-            Field::new("/concurrency", "Calls at once", Kind::Number)
-                .hint("From one node, 1 to 200; empty for the adapter's own figure."),
+            Field::new("/concurrency", "Concurrent calls", Kind::Number)
+                .hint("Per node, 1 to 200; the adapter's own number if empty."),
             Field::new("/circuit", "Circuit", Kind::OrFalse("opens after failures", "never opens"))
-                .hint("While it is open nothing is sent, and one message probes now and then."),
-            Field::new("/circuit/failures", "Opens after so many failures", Kind::Number)
+                .hint("While it is open, nothing is sent but one probe message from time to time."),
+            Field::new("/circuit/failures", "Failures until it opens", Kind::Number)
                 .placeholder("10")
                 .when("/circuit="),
-            Field::text("/circuit/openFor", "Open at first for").placeholder("30s").when("/circuit="),
-            Field::text("/circuit/maxOpenFor", "Open at most for").placeholder("5m").when("/circuit="),
+            Field::text("/circuit/openFor", "First open time").placeholder("30s").when("/circuit="),
+            Field::text("/circuit/maxOpenFor", "Longest open time").placeholder("5m").when("/circuit="),
         ],
     )
     .folded()
@@ -242,8 +237,24 @@ struct AdaptersPage {
     home: &'static str,
     many: &'static str,
     sentence: String,
-    adapters: Vec<(String, String, &'static str)>,
+    /// By what they reach.
+    groups: Vec<(&'static str, Vec<AdapterChoice>)>,
 }
+
+/// An adapter that something new can have.
+struct AdapterChoice {
+    link: String,
+    title: String,
+    purpose: &'static str,
+}
+
+/// What adapters reach, in the order in which people look for it: heading, and the types of their addresses.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Mail", &["email"]),
+    ("Text messages", &["sms", "whatsapp"]),
+    ("Chat and inbox", &["teams", "slack", "inbox"]),
+    ("Programs", &[]),
+];
 
 async fn add(State(app): State<Shared>, visit: Visit) -> Page {
     choose_adapter::<Channels>(&app, &visit, &[]).await
@@ -269,20 +280,22 @@ pub async fn adapters_page<R: Resource>(
     adapters: impl Iterator<Item = (&str, &'static AboutAdapter, &str)>,
 ) -> Page {
     R::may_change(visit)?;
-    let mut adapters: Vec<(String, String, &'static str)> = adapters
-        .map(|(name, about, usual)| {
-            let title = if about.title.is_empty() { name } else { about.title };
-            let kind = about.types.first().copied().unwrap_or("email");
-            let link = format!("{}/new?adapter={name}&key={kind}:{usual}", R::HOME);
-            (link, title.to_owned(), about.purpose)
-        })
-        .collect();
-    adapters.sort_by_key(|(_, title, _)| title.to_lowercase());
+    let mut groups = GROUPS.map(|(title, _)| (title, Vec::<AdapterChoice>::new()));
+    for (name, about, usual) in adapters {
+        let title = if about.title.is_empty() { name } else { about.title };
+        let kind = about.types.first().copied().unwrap_or("email");
+        let link = format!("{}/new?adapter={name}&key={kind}:{usual}", R::HOME);
+        let group = GROUPS.iter().position(|(_, types)| types.contains(&kind)).unwrap_or(GROUPS.len() - 1);
+        groups[group].1.push(AdapterChoice { link, title: title.to_owned(), purpose: about.purpose });
+    }
+    for (_, adapters) in &mut groups {
+        adapters.sort_by_key(|adapter| adapter.title.to_lowercase());
+    }
     page(&AdaptersPage {
         frame: visit.frame(app, &format!("Add a {}", R::ONE), R::NAV).await?,
         home: R::HOME,
         many: R::MANY,
         sentence: sentence.to_owned(),
-        adapters,
+        groups: groups.into_iter().filter(|(_, adapters)| !adapters.is_empty()).collect(),
     })
 }

@@ -38,13 +38,14 @@ impl Resource for Consumers {
     const NAV: &'static str = "/consumers";
     const KEY: &'static str = "/key";
     const ADD: &'static str = "add";
-    const REMOVING: (&'static str, &'static str) = ("Remove", "What it has not taken stays at the broker.");
+    const REMOVING: (&'static str, &'static str) =
+        ("Remove", "Events that it has not received stay at the broker.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_admin()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("active".to_owned(), true.into());
     }
 
@@ -66,7 +67,7 @@ impl Resource for Consumers {
                     "businessUnit": row.business_unit, "active": row.active}),
                 version: row.version,
                 secrets,
-                sentence: format!("Version {}.", row.version),
+                sentence: if row.active { "It is active." } else { "It is switched off." }.to_owned(),
                 key: row.key,
             }
         }))
@@ -82,10 +83,10 @@ impl Resource for Consumers {
         let fields = vec![
             key,
             Field::new("/adapter", "Adapter", Kind::Fixed),
-            Field::new("/active", "Takes events", Kind::Flag).hint("Switched off, events wait at the broker."),
+            Field::new("/active", "Active", Kind::Flag).hint("Switched off, events wait at the broker."),
             Field::text("/businessUnit", "Business unit")
                 .offering(offered_units(app, visit).await?)
-                .hint("Its events belong to it, and one that names another is refused; empty for events that name their own."),
+                .hint("Owner of its events; an event that names another unit is refused. If empty, events name their own."),
         ];
         let mut parts = vec![Part::new("Consumer", fields).about(about.map_or("", |about| about.title))];
         if let Some(about) = about {

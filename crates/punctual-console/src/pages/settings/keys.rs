@@ -49,14 +49,11 @@ impl Resource for Keys {
         let (now, wall) = (Visit::now(app), app.wall.now());
         let mut reader = app.engine.store.read_for_people().await?;
         let rows = api_keys::all(&mut reader.conn()).await?;
-        let when = |at: Option<i64>| {
-            let at = at.and_then(|at| Timestamp::from_microsecond(at).ok());
-            at.map(|at| visit.zone.when(at, now).text)
-        };
+        let when = |at: Option<Timestamp>| at.map(|at| visit.zone.when(at, now).text);
         let rows: Vec<Listed> = rows
             .into_iter()
             .map(|row| {
-                let is_over = row.expires_at.is_some_and(|at| at <= wall.as_microsecond());
+                let is_over = row.expires_at.is_some_and(|at| at <= wall);
                 let units: Option<Vec<String>> =
                     row.business_units.as_deref().and_then(|text| serde_json::from_str(text).ok());
                 let pill = match (row.revoked_at, is_over) {
@@ -89,7 +86,7 @@ impl Resource for Keys {
             ),
             columns: &["Key", "Scopes", "Business units", "Last use", "Expires"],
             rows,
-            empty: "A key is what a program sends as its right to call.",
+            empty: "A program sends a key with each request to prove its rights.",
             next: None,
         })
     }
@@ -103,13 +100,22 @@ impl Resource for Keys {
         let units = offered_units(app, visit).await?;
         let mut fields = vec![
             Field::text("/name", "Name").required().hint("Who uses it, such as billing, production."),
-            Field::text("/expiresAt", "Expires")
-                .hint("An instant such as 2031-01-01T00:00:00Z; empty for never."),
-            Field::new("/scopes", "Scopes", Kind::Checks(scopes)).required().hint("What it may be used for."),
+            Field::new(
+                "/expiresAt",
+                format!("Expiry ({})", visit.zone.name),
+                Kind::Moment(visit.zone.whole.clone()),
+            )
+            .hint("Never if empty."),
+            Field::new("/scopes", "Scopes", Kind::Checks(scopes))
+                .required()
+                .hint("The requests that it may make."),
         ];
         if !units.is_empty() {
-            let units = units.into_iter().map(|(id, name)| (id.clone(), format!("{name} ({id})"))).collect();
-            let hint = "It sees only rows of these; none for all of them.";
+            let units = units
+                .into_iter()
+                .map(|(id, name)| (id.clone(), if name == id { name } else { format!("{name} ({id})") }))
+                .collect();
+            let hint = "It sees only rows of these; all if none is chosen.";
             fields.push(Field::new("/businessUnits", "Business units", Kind::Checks(units)).hint(hint));
         }
         Ok(Form::of(vec![Part::new("Key", fields)]))

@@ -29,13 +29,13 @@ impl Resource for Lists {
     const MANY: &'static str = "Lists";
     const KEY: &'static str = "/name";
     const REMOVING: (&'static str, &'static str) =
-        ("Remove", "Messages to it are parked until there is one of this name again.");
+        ("Remove", "Its messages are parked until there is a list with this name again.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_author()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("type".to_owned(), "email".into());
     }
 
@@ -64,7 +64,7 @@ impl Resource for Lists {
             })
             .collect();
         Ok(Listing {
-            sentence: "A message to a list goes to whoever is on it when it leaves.".to_owned(),
+            sentence: "A message to a list goes to the addresses on it at the time of sending.".to_owned(),
             columns: &["List", "Members", "Channel", "Business unit"],
             rows,
             empty: "A list names the people that messages go to. Events, reminders and reports refer to it by its name.",
@@ -80,7 +80,7 @@ impl Resource for Lists {
             Stored {
                 draft: json!({"name": row.name, "type": row.kind, "channel": row.channel, "targets": targets,
                     "businessUnit": row.business_unit}),
-                version: row.updated_at,
+                version: row.updated_at.as_microsecond(),
                 secrets: Vec::new(),
                 sentence: String::new(),
                 key: row.name,
@@ -102,16 +102,13 @@ impl Resource for Lists {
             "List",
             vec![
                 name,
-                Field::text("/type", "Type")
-                    .required()
-                    .offering(types)
-                    .hint("What kind of address its members are."),
+                Field::text("/type", "Type").required().offering(types).hint("The kind of its addresses."),
                 Field::text("/channel", "Channel")
                     .offering(channels)
-                    .hint("Empty for the default channel of the type."),
+                    .hint("The default channel of the type if empty."),
                 Field::text("/businessUnit", "Business unit")
                     .offering(offered_units(app, visit).await?)
-                    .hint("Empty for a list that all units share."),
+                    .hint("Shared by all units if empty."),
                 Field::new("/targets", "Members", Kind::List).hint("One address a line, at most 10,000."),
             ],
         )]))

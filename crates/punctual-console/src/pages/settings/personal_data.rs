@@ -132,11 +132,12 @@ fn person_of(fields: &Fields) -> Result<Person, Refusal> {
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     must_erase(&visit)?;
-    let who = Fields::of_query(&uri).text("address").chars().take(LONGEST).collect();
-    let sentence = "Find what is stored about a person, hand it out, or erase it.".to_owned();
+    let fields = Fields::of_query(&uri);
+    let who = fields.text("address").chars().take(LONGEST).collect();
+    let sentence = "Find the data about a person, export it, or erase it.".to_owned();
     let past = past(&app, &visit).await?;
     let frame = visit.frame(&app, "Personal data", "/settings").await?;
-    page(&PersonalDataPage { frame, sentence, by: "address", who, fault: None, plan: None, past })
+    page(&PersonalDataPage { frame, sentence, by: by_of(&fields), who, fault: None, plan: None, past })
 }
 
 async fn past(app: &Shared, visit: &Visit) -> Result<Vec<Past>, Refusal> {
@@ -162,7 +163,7 @@ async fn plan(State(app): State<Shared>, signed: Signed) -> Page {
     let Some(person) = named(&fields) else {
         let (past, fault) = (past(&app, &visit).await?, Some(WHO));
         let frame = visit.frame(&app, "Personal data", "/settings").await?;
-        let sentence = "Nothing was searched.".to_owned();
+        let sentence = "Enter a person first.".to_owned();
         return answer::form(&PersonalDataPage { frame, sentence, by, who, fault, plan: None, past }, true);
     };
     let planned = app.engine.plan_erasure(&visit.viewer.by, &person).await?;

@@ -48,7 +48,7 @@ impl Resource for Policy {
             draft,
             key: KEY.to_owned(),
             secrets: Vec::new(),
-            sentence: "What holds for everybody; people choose more on their own page.".to_owned(),
+            sentence: "Applies to everybody; people can restrict more on their own page.".to_owned(),
         }))
     }
 
@@ -58,20 +58,20 @@ impl Resource for Policy {
             "Delivery policy",
             vec![
                 Field::new("/dailyCap", "Messages a day", Kind::Number)
-                    .hint("To one person on one local day, over all channels; alarms are not counted. Empty for no cap."),
-                Field::new("/digestAt", "Digest at", Kind::Time)
-                    .hint("The local time at which the digest of the day before is sent; 08:00 where it is empty."),
+                    .hint("To one person on one local day, over all channels; alarms are not counted. No limit if empty."),
+                Field::new("/digestAt", "Digest time", Kind::Time)
+                    .hint("The local time of the digest of the day before; 08:00 if empty."),
                 Field::new("/topics", "Topics", Kind::Titles)
-                    .hint("What people can choose from on their page: name = title, one a line, such as offers = Offers and news."),
+                    .hint("The topics that people can choose from: name = title, one a line, such as offers = Offers and news."),
             ],
         ),
             Part::new(
-                "What people see",
+                "Preference page",
                 vec![
                     Field::new("/organisation", "Organisation", Kind::Text)
-                        .hint("Who writes to them: the page of their preferences begins with it."),
+                        .hint("The organisation's name, at the top of the page."),
                     Field::new("/colour", "Colour", Kind::Text)
-                        .hint("The colour of that page, such as #1a6f5c."),
+                        .hint("The accent colour of the page, such as #1a6f5c."),
                 ],
             ),
         ]))

@@ -10,9 +10,7 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use punctual_engine::{
-    CommandError, EngineError, RetentionSettings, WindowChange, commands::Seen, keys::digest,
-};
+use punctual_engine::{CommandError, EngineError, RetentionSettings, WindowChange, commands::Seen};
 use punctual_store::retention::{TABLES, Window};
 use punctual_wire::{FieldError, Problem};
 use serde_json::{Map, Value};
@@ -20,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, see_other},
-    editor::{Done, Field, Form, Kind, Listing, Notice, Part, Refused, Resource, Stored, shown},
+    editor::{Done, Field, Form, Kind, Listing, Notice, Part, Refused, Resource, Stored, shown, version_of},
     form::{Fields, Signed},
     frame::Visit,
     times::When,
@@ -39,7 +37,7 @@ pub fn pages() -> Router<Shared> {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let text = match Fields::of_query(&uri).text("done") {
         "purged" => Some("The purge has run."),
-        "saved" => Some("Saved. It counts from the next purge on."),
+        "saved" => Some("Saved. It applies from the next purge on."),
         _ => None,
     };
     let notice = text.map(|text| Notice { text: text.to_owned(), warn: false });
@@ -150,7 +148,7 @@ impl Resource for Retention {
             }
             None => "Nothing has been purged yet.".to_owned(),
         };
-        let version = number(&draft);
+        let version = version_of(&draft);
         Ok(Some(Stored { version, draft, key: KEY.to_owned(), secrets: Vec::new(), sentence }))
     }
 
@@ -158,7 +156,7 @@ impl Resource for Retention {
         let defaults = app.engine.windows_with(&RetentionSettings::default());
         let field = |window: Window| {
             let kept = in_days(defaults.days(window));
-            let hint = format!("Days after the end. Empty: {kept}.");
+            let hint = format!("Days after the end; {kept} if empty.");
             let field = Field::new(format!("/{}", window.field()), window.title(), Kind::Number);
             field.hint(hint).placeholder(kept)
         };
@@ -226,16 +224,8 @@ impl Resource for Retention {
 /// What is stored, if it is what the form was opened on.
 async fn unchanged(app: &App, seen: Seen) -> Result<RetentionSettings, Refused> {
     let stored = app.engine.retention_settings().await?;
-    if seen != Seen::Version(number(&request(app, &stored))) {
+    if seen != Seen::Version(version_of(&request(app, &stored))) {
         return Err(Refused::Stale);
     }
     Ok(stored)
-}
-
-/// A number that is another for other settings.
-fn number(settings: &Value) -> i64 {
-    let digest = digest(settings.to_string().as_bytes());
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&digest[..8]);
-    i64::from_be_bytes(bytes)
 }

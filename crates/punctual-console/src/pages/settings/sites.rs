@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{Router, extract::State, routing::post};
 use punctual_engine::{CommandError, commands::Seen};
-use punctual_store::sites;
+use punctual_store::sites::{self, SiteRow};
 use punctual_wire::sites::{SiteChange, SiteRequest};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     answer::{Page, Refusal},
     editor::{
         Done, Field, Form, Kind, Listed, Listing, Once, Part, Refused, Resource, Stored, shown_once,
-        take_text,
+        take_text, version_of,
     },
     form::{Fields, Signed},
     frame::Visit,
@@ -31,7 +31,7 @@ impl Resource for Sites {
     const MANY: &'static str = "Sites";
     const KEY: &'static str = "/id";
     const REMOVING: (&'static str, &'static str) =
-        ("Revoke", "Its tokens stop working. What waits in its buffer stays there until it gets a new one.");
+        ("Revoke", "Its tokens stop working. Its buffered messages stay there until it gets a new one.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_admin()
@@ -50,8 +50,7 @@ impl Resource for Sites {
             removable: true,
         });
         Ok(Listing {
-            sentence: "Which are in contact, and what waits there, is on the page Sites of the navigation."
-                .to_owned(),
+            sentence: "The page Sites shows which are in contact and what waits there.".to_owned(),
             columns: &["Site", "Business unit"],
             rows: rows.collect(),
             empty: "A site is an agent at another place that keeps messages while the line is down. It signs in with a token.",
@@ -62,13 +61,15 @@ impl Resource for Sites {
     async fn stored(app: &App, _: &Visit, key: &str) -> Result<Option<Stored>, Refusal> {
         let mut reader = app.engine.store.read_for_people().await?;
         let row = sites::get(&mut reader.conn(), key).await?;
-        Ok(row.map(|row| Stored {
-            draft: json!({"id": row.id, "businessUnit": row.business_unit}),
-            // Its unit is all that is changed here: nothing else can be overwritten.
-            version: 0,
-            secrets: Vec::new(),
-            sentence: if row.revoked_at.is_some() { "Revoked: no token works." } else { "" }.to_owned(),
-            key: row.id,
+        Ok(row.map(|row| {
+            let draft = request(&row);
+            Stored {
+                version: version_of(&draft),
+                draft,
+                secrets: Vec::new(),
+                sentence: if row.revoked_at.is_some() { "Revoked: no token works." } else { "" }.to_owned(),
+                key: row.id,
+            }
         }))
     }
 
@@ -79,7 +80,7 @@ impl Resource for Sites {
         };
         let unit = Field::text("/businessUnit", "Business unit")
             .offering(offered_units(app, visit).await?)
-            .hint("What the site hands over belongs to it; empty for none.");
+            .hint("Owner of the messages from the site; none if empty.");
         Ok(Form::of(vec![Part::new("Site", vec![id, unit])]))
     }
 
@@ -88,6 +89,12 @@ impl Resource for Sites {
         if seen != Seen::Nothing {
             let id = take_text(&mut draft, "id");
             let unit = SiteChange::read(&draft, "")?.business_unit;
+            let mut reader = app.engine.store.read_for_people().await?;
+            let stored = sites::get(&mut reader.conn(), &id).await?;
+            drop(reader);
+            if stored.is_some_and(|row| seen != Seen::Version(version_of(&request(&row)))) {
+                return Err(Refused::Stale);
+            }
             app.engine.move_site(by, now, &id, unit.as_deref()).await?;
             return Ok(Done::Saved { key: id, note: "saved" });
         }
@@ -112,6 +119,11 @@ impl Resource for Sites {
             RotateForm { token: &visit.viewer.form_token(app.engine.random.as_ref()), site: &stored.key };
         form.render().map_err(|error| Refusal::internal(&error))
     }
+}
+
+/// The request that would make it.
+fn request(row: &SiteRow) -> Value {
+    json!({"id": row.id, "businessUnit": row.business_unit})
 }
 
 #[derive(Template)]

@@ -28,13 +28,13 @@ impl Resource for Subscribers {
     const MANY: &'static str = "Subscribers";
     const KEY: &'static str = "/key";
     const ADD: &'static str = "add";
-    const REMOVING: (&'static str, &'static str) = ("Remove", "What is still queued for it is parked.");
+    const REMOVING: (&'static str, &'static str) = ("Remove", "Its queued events are parked.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_admin()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("adapter".to_owned(), "webhook".into());
         draft.insert("active".to_owned(), true.into());
         draft.insert("events".to_owned(), json!(["response-completed"]));
@@ -79,7 +79,7 @@ impl Resource for Subscribers {
                     "events": json(&row.events), "filter": row.filter.as_deref().map(json), "retry": json(&row.retry)}),
                 version: row.version,
                 secrets,
-                sentence: format!("Version {}.", row.version),
+                sentence: if row.active { "It is active." } else { "It is switched off." }.to_owned(),
                 key: row.key,
             }
         }))
@@ -97,11 +97,11 @@ impl Resource for Subscribers {
             vec![
                 key,
                 Field::new("/adapter", "Adapter", Kind::Fixed),
-                Field::new("/active", "Gets new events", Kind::Flag),
+                Field::new("/active", "Active", Kind::Flag),
                 Field::new("/events", "Events", Kind::List).hint(
                     "One a line: response-completed, instance-sent, instance-opened, instance-expired, schedule.arrived, or a topic such as invoices.*",
                 ),
-                Field::new("/filter", "Filter", Kind::Json).hint("Only events for which this is true, as JSON; empty for all."),
+                Field::new("/filter", "Filter", Kind::Json).hint("A condition on events, as JSON; all events if empty."),
             ],
         )];
         if let Some(about) = about {

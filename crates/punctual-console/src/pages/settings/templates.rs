@@ -32,6 +32,7 @@ use crate::{
     form::{Fields, Signed},
     frame::Visit,
     pages::notification::BODY_POLICY,
+    words::counted,
 };
 use uses::{Use, sample, uses, variables};
 
@@ -48,7 +49,7 @@ impl Resource for Templates {
         visit.must_author()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("defaultLocale".to_owned(), "en".into());
         draft.insert("variants".to_owned(), json!({"en": {}}));
     }
@@ -83,11 +84,16 @@ impl Resource for Templates {
         let row = templates::by_names(&mut reader.conn(), vec![key.to_owned()]).await?.pop();
         Ok(row.map(|row| {
             let variants: Value = serde_json::from_str(&row.variants).unwrap_or_default();
+            let languages = variants.as_object().map_or(0, |variants| variants.len());
+            let languages = counted(i64::try_from(languages).unwrap_or(i64::MAX), "language", "languages");
             Stored {
                 draft: json!({"name": row.name, "defaultLocale": row.default_locale, "variants": variants}),
                 version: row.version,
                 secrets: Vec::new(),
-                sentence: format!("Version {}.", row.version),
+                sentence: format!(
+                    "Its text has {languages}, and was saved {} so far.",
+                    counted(row.version, "time", "times")
+                ),
                 key: row.name,
             }
         }))
@@ -106,8 +112,8 @@ impl Resource for Templates {
                 name,
                 Field::text("/defaultLocale", "Default language")
                     .required()
-                    .hint("For everybody whose language has no variant."),
-                Field::text("/addLocale", "Add a language")
+                    .hint("For recipients whose language has no text."),
+                Field::text("/addLocale", "New language")
                     .hint("Such as de or en-GB; Preview or Save adds its fields."),
             ],
         )];
@@ -117,7 +123,7 @@ impl Resource for Templates {
                 Field { wide: true, ..Field::text(at("subject"), "Subject").required() },
                 Field::new(at("body"), "Text", Kind::Area),
                 Field::new(at("html"), "HTML", Kind::Area)
-                    .hint("Optional; mail shows it in place of the text."),
+                    .hint("Optional; mail programs show it instead of the text."),
             ];
             let about = "Variables are written as {{ name }}. Leave all fields empty to remove the language.";
             parts.push(Part::new(format!("Language {locale}"), fields).about(about));
@@ -215,7 +221,7 @@ fn variant(draft: &Value, locale: &str) -> Variant {
 async fn previewed(variant: Variant, context: &str) -> Result<Result<Rendered, String>, Refusal> {
     let context: Value = match serde_json::from_str(context) {
         Ok(context) => context,
-        Err(fault) => return Ok(Err(format!("The sample is no JSON: {fault}."))),
+        Err(fault) => return Ok(Err(format!("The sample is not JSON: {fault}."))),
     };
     // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
     let rendered = tokio::task::spawn_blocking(move || render(&variant, &context)).await;

@@ -28,7 +28,7 @@ impl Resource for Units {
     const MANY: &'static str = "Business units";
     const KEY: &'static str = "/id";
     const REMOVING: (&'static str, &'static str) =
-        ("Remove", "What is planned in its zone is planned without it. Its rows stay.");
+        ("Remove", "Messages planned in its zone are planned without it. Its data stays.");
 
     fn may_change(visit: &Visit) -> Result<(), Refusal> {
         visit.must_author()
@@ -72,7 +72,7 @@ impl Resource for Units {
         if let Some(quota) = Quota::stored(row.rows_per_day, row.channel_share) {
             draft["quota"] = json!(quota);
         }
-        let (version, secrets) = (row.updated_at, Vec::new());
+        let (version, secrets) = (row.updated_at.as_microsecond(), Vec::new());
         Ok(Some(Stored { draft, version, secrets, sentence, key: row.id }))
     }
 
@@ -90,7 +90,7 @@ impl Resource for Units {
                 Field::text("/timeZone", "Time zone")
                     .required()
                     .offering(zones)
-                    .hint("What is planned in local time follows it, such as Pacific/Auckland."),
+                    .hint("Used for local times, such as Pacific/Auckland."),
             ],
         )];
         // Whoever is limited to a unit does not widen its quota.
@@ -100,10 +100,10 @@ impl Resource for Units {
                 vec![
                     Field::new("/quota/rowsPerDay", "Rows a day", Kind::Number)
                         .placeholder("no limit")
-                        .hint("Notifications and work that are accepted on a day of its time zone."),
-                    Field::new("/quota/channelShare", "Share of each channel, in per cent", Kind::Number)
+                        .hint("The most messages and work rows accepted on one day of its time zone."),
+                    Field::new("/quota/channelShare", "Share of each channel (%)", Kind::Number)
                         .placeholder("no limit")
-                        .hint("Calls under way for messages that are not urgent."),
+                        .hint("The largest share of concurrent calls for messages that are not urgent."),
                 ],
             ));
         }

@@ -23,8 +23,8 @@ const TYPES: [(&str, &str); 8] = [
     ("nps", "0 to 10: would recommend"),
     ("rating", "A scale"),
     ("yesNo", "Yes or no"),
-    ("singleChoice", "One of several"),
-    ("multiChoice", "Several of several"),
+    ("singleChoice", "One choice"),
+    ("multiChoice", "Several choices"),
     ("text", "Text"),
     ("number", "A number"),
     ("date", "A date"),
@@ -36,7 +36,7 @@ pub fn form(draft: &Value, offered: &Offered, stored: bool) -> Form {
     let languages = locales(schema);
     let texts = |at: &str, label: &str, kind: Kind| localised(&languages, at, label, kind);
     let mut first =
-        vec![Field::text("/name", "Name").required().hint("As you call it; people see the title.")];
+        vec![Field::text("/name", "Name").required().hint("For this console; respondents see the title.")];
     if stored {
         first.push(Field::new("/id", "Number", Kind::Fixed));
     }
@@ -49,12 +49,12 @@ pub fn form(draft: &Value, offered: &Offered, stored: bool) -> Form {
     let language = vec![
         Field::text("/schema/defaultLocale", "Main language")
             .placeholder("en")
-            .hint("For everybody whose language the survey does not have."),
-        Field::text("/addLocale", "Add a language")
+            .hint("For people whose language the survey does not have."),
+        Field::text("/addLocale", "New language")
             .hint("Such as de or ar-IQ. Leave its texts empty to remove it."),
     ];
-    let mut end = texts("/schema/thanks", "Thanks, on the last page", Kind::Area);
-    end.extend(texts("/schema/organisation", "Who asks", Kind::Text));
+    let mut end = texts("/schema/thanks", "Thanks on the last page", Kind::Area);
+    end.extend(texts("/schema/organisation", "Organisation", Kind::Text));
     end.push(Field::text("/schema/colour", "Colour").placeholder("#1a6f5c"));
     let mut messages = texts("/schema/invitation", "Invitation, before the link", Kind::Area);
     messages.extend(texts("/schema/reminder", "Reminder, before the link", Kind::Area));
@@ -62,12 +62,12 @@ pub fn form(draft: &Value, offered: &Offered, stored: bool) -> Form {
         Part::new("Survey", first),
         Part::new("Questions", Vec::new()).with_rows(questions(draft, &languages)),
         Part::new("Languages", language).act("language", "Add language"),
-        Part::new("Asked after an event", Vec::new())
+        Part::new("Triggers", Vec::new())
             .about("A trigger says which events ask people, whom, when and over which channel.")
             .with_rows(triggers(draft, offered)),
-        Part::new("Words of the messages", messages).about(offered.variables.clone()).folded(),
+        Part::new("Texts of the messages", messages).about(offered.variables.clone()).folded(),
         Part::new("Last page and look", end).folded(),
-        routes(draft, "/schema", "Who gets the answers", "every subscriber", offered).folded(),
+        routes(draft, "/schema", "Subscribers", "every subscriber", offered).folded(),
         Part::new(
             "For other systems",
             vec![
@@ -106,36 +106,34 @@ fn questions(draft: &Value, languages: &[String]) -> Rows {
         }
         fields.extend([
             Field::new(format!("{at}/type"), "Answer", Kind::choice(&TYPES)).decides(),
-            Field::new(format!("{at}/required"), "It must be answered", Kind::Flag),
+            Field::new(format!("{at}/required"), "Required", Kind::Flag),
             Field::text(format!("{at}/min"), "Least")
                 .only(kind("rating|number|date"))
                 .hint("A number, or a date such as 2026-05-14."),
             Field::text(format!("{at}/max"), "Most").only(kind("rating|number|date")),
-            Field::new(format!("{at}/whole"), "Whole numbers alone", Kind::Flag).only(kind("number")),
+            Field::new(format!("{at}/whole"), "Whole numbers only", Kind::Flag).only(kind("number")),
             Field::new(format!("{at}/maxLength"), "Longest answer", Kind::Number)
                 .placeholder("2000")
                 .only(kind("text")),
             Field::new(format!("{at}/multiline"), "Several lines", Kind::Perhaps).only(kind("text")),
-            Field::new(format!("{at}/minChoices"), "At least so many", Kind::Number)
-                .only(kind("multiChoice")),
-            Field::new(format!("{at}/maxChoices"), "At most so many", Kind::Number).only(kind("multiChoice")),
+            Field::new(format!("{at}/minChoices"), "Fewest choices", Kind::Number).only(kind("multiChoice")),
+            Field::new(format!("{at}/maxChoices"), "Most choices", Kind::Number).only(kind("multiChoice")),
         ]);
         let options = Rows::new(format!("{at}/options"), "Choices", "choice")
             .only(kind("singleChoice|multiChoice"))
             .each(draft, |number, at, _| {
                 let mut fields = localised(languages, &format!("{at}/text"), "Text", Kind::Text);
                 fields.push(
-                    Field::text(format!("{at}/value"), "Value in the results")
-                        .hint("As the text, where it is empty."),
+                    Field::text(format!("{at}/value"), "Value in the results").hint("The text if empty."),
                 );
                 (format!("Choice {}", number + 1), Part::new("", fields))
             });
         let mut more = localised(languages, &format!("{at}/help"), "Help below the question", Kind::Text);
         more.extend([
             Field::text(format!("{at}/id"), "Id")
-                .hint("Made from the text where it is empty; answers are known by it."),
+                .hint("Identifies the answers; made from the text if empty."),
             Field::text(format!("{at}/group"), "Screen")
-                .hint("Neighbours with the same name share a screen on a phone."),
+                .hint("Adjacent questions with the same group share a screen on a phone."),
         ]);
         let earlier = || {
             let known = before[..index.min(before.len())].iter().filter(|(id, _)| !id.is_empty()).cloned();
@@ -196,11 +194,11 @@ fn triggers(draft: &Value, offered: &Offered) -> Rows {
                 .required()
                 .hint("Such as 0d, 15m, 4h or 2d."),
             Field::new(format!("{at}/schedule/reminders"), "Reminders after", Kind::Words)
-                .hint("Each counts from the message before it, with commas between: 1d, 3d."),
-            Field::new(format!("{at}/enabled"), "It is on", Kind::Flag),
+                .hint("Each counts from the message before it, between commas: 1d, 3d."),
+            Field::new(format!("{at}/enabled"), "Active", Kind::Flag),
         ];
-        let recipe = Rows::new(format!("{at}/dedupRecipe"), "The same event if these are equal", "field")
-            .about("A change here asks people again whose event comes again.")
+        let recipe = Rows::new(format!("{at}/dedupRecipe"), "Duplicate rules", "field")
+            .about("Events that are equal in these fields are duplicates. After a change, a repeated event can ask people again.")
             .each(draft, |number, at, _| {
                 let field = Field::text(at, format!("Field {}", number + 1)).offering(offered.paths.clone());
                 (format!("Field {}", number + 1), Part::new("", vec![field]))
@@ -208,7 +206,7 @@ fn triggers(draft: &Value, offered: &Offered) -> Rows {
         let filter = filter_part(
             draft,
             &format!("{at}/filter"),
-            "Only events for which",
+            "Conditions",
             "Field of the event",
             &Asks::Offer(offered.paths.clone()),
             |_| Vec::new(),
@@ -216,18 +214,18 @@ fn triggers(draft: &Value, offered: &Offered) -> Rows {
         let more = vec![
             Field::text(format!("{at}/template"), "Template")
                 .offering(offered.templates.clone())
-                .hint("In place of the words below."),
-            Field::text(format!("{at}/expiryGracePeriod"), "Link ends after")
+                .hint("Replaces the texts below."),
+            Field::text(format!("{at}/expiryGracePeriod"), "Lifetime of the link")
                 .placeholder("30d")
                 .hint("Counted from the last message."),
-            Field::text(format!("{at}/maxLateness"), "Sent at most so late").placeholder("7d"),
+            Field::text(format!("{at}/maxLateness"), "Longest delay").placeholder("7d"),
             Field::text(format!("{at}/topic"), "Topic"),
             Field::new(format!("{at}/priority"), "Priority", Kind::priority()),
-            Field::new(format!("{at}/failover"), "Then over", Kind::Words)
-                .hint("Other channels, in their order, with commas between."),
-            Field::text(format!("{at}/id"), "Id").hint("Made from the kind of event where it is empty."),
+            Field::new(format!("{at}/failover"), "Fallback channels", Kind::Words)
+                .hint("Tried in this order if the first one fails, between commas."),
+            Field::text(format!("{at}/id"), "Id").hint("Made from the kind of event if empty."),
         ];
-        let own = routes(draft, at, "Who gets the answers", "as the survey says", offered);
+        let own = routes(draft, at, "Subscribers", "as the survey says", offered);
         let title = match item["eventKind"].as_str().map(str::trim) {
             None | Some("") => format!("Trigger {}", index + 1),
             Some(kind) => format!("After {kind}"),
@@ -248,7 +246,7 @@ fn routes(draft: &Value, at: &str, title: &str, usual: &str, offered: &Offered) 
         .collect();
     let routing = Field::new(
         format!("{at}/routing"),
-        "Answers go to",
+        "Subscriber",
         Kind::choice(&[("", usual), ("only", "only these")]),
     )
     .decides();
@@ -260,14 +258,8 @@ fn routes(draft: &Value, at: &str, title: &str, usual: &str, offered: &Offered) 
                 .required()
                 .offering(offered.subscribers.clone());
             let asks = Asks::Offer(asked.clone());
-            let filter = filter_part(
-                draft,
-                &format!("{at}/filter"),
-                "Only answers for which",
-                "Question",
-                &asks,
-                |_| Vec::new(),
-            );
+            let filter =
+                filter_part(draft, &format!("{at}/filter"), "Conditions", "Question", &asks, |_| Vec::new());
             (format!("Subscriber {}", number + 1), Part::new("", vec![key]).with_part(filter.folded()))
         });
     Part::new(title, vec![routing]).with_rows(rows)

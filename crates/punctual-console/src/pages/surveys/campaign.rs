@@ -143,7 +143,7 @@ async fn lines(
                 _ => Ok(lines),
             }
         }),
-        _ => Err(("to", "Choose whom to send it to.".to_owned())),
+        _ => Err(("to", "Choose the recipients.".to_owned())),
     })
 }
 

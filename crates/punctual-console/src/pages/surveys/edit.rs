@@ -117,7 +117,7 @@ impl Resource for Surveys {
         visit.must_author()
     }
 
-    fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, _: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("schema".to_owned(), serde_json::from_str(SAMPLE).unwrap_or_default());
     }
 
@@ -144,9 +144,9 @@ impl Resource for Surveys {
                 version: row.version,
                 secrets: Vec::new(),
                 sentence: match row.published_version {
-                    Some(number) => format!(
-                        "Version {number} is published. What is changed here counts once it is published."
-                    ),
+                    Some(number) => {
+                        format!("Version {number} is published. Changes apply once they are published.")
+                    }
                     None => "A draft: nobody is asked until it is published.".to_owned(),
                 },
             }
@@ -203,7 +203,7 @@ impl Resource for Surveys {
     ) -> Result<Option<(&'static str, Vec<FieldError>)>, Refusal> {
         let survey = found(app, visit, &stored.key).await?;
         let faults = review(&app.engine, &survey).await?.faults;
-        Ok(Some(("It cannot be published like this", faults.into_iter().map(in_request).collect())))
+        Ok(Some(("It cannot be published yet", faults.into_iter().map(in_request).collect())))
     }
 
     async fn beside(
@@ -300,7 +300,7 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     visit.must_author()?;
     let survey = found(&app, &visit, &id).await?;
     let text = match Fields::of_query(&uri).text("done") {
-        "saved" => Some("Saved. It counts once it is published.".to_owned()),
+        "saved" => Some("Saved. Changes apply once they are published.".to_owned()),
         "published" => survey.published_version.map(|number| format!("Published as version {number}.")),
         _ => None,
     };

@@ -125,10 +125,6 @@ struct Row {
     next: Option<When>,
 }
 
-fn instant(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or_default()
-}
-
 async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
     let survey = found_with_rows(&app, &visit, &id).await?;
     let query = Fields::of_query(&uri);
@@ -170,8 +166,8 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         .map(|row| Row {
             pill: instance_pill(row.status),
             taken_back: row.deleted,
-            triggered: visit.zone.when(instant(row.triggered_at), now),
-            next: row.next_send_at.map(|at| visit.zone.when(instant(at), now)),
+            triggered: visit.zone.when(row.triggered_at, now),
+            next: row.next_send_at.map(|at| visit.zone.when(at, now)),
             public_id: row.public_id,
             address: row.recipient_address,
             trigger: row.trigger_id,
@@ -236,7 +232,7 @@ async fn show(
     let mut happened = vec![Happened {
         detail: format!("{} for trigger {}", row.triggered_by, row.trigger_id),
         raw: Some(pretty_text(&row.metadata)),
-        ..Happened::new(instant(row.triggered_at), "The event happened")
+        ..Happened::new(row.triggered_at, "The event happened")
     }];
     for entry in logs.remove(&public_id).unwrap_or_default() {
         let which = if entry.ordinal == 1 {
@@ -266,16 +262,16 @@ async fn show(
     if let Some(work) = planned.filter(|_| row.next_send_at.is_some()) {
         happened.push(Happened {
             link: Some(format!("/work/{}", work.id)),
-            ..Happened::new(instant(work.due_at), "The next message is planned")
+            ..Happened::new(work.due_at, "The next message is planned")
         });
     }
-    happened.extend(row.opened_at.map(|at| Happened::new(instant(at), "The page was shown to a person")));
+    happened.extend(row.opened_at.map(|at| Happened::new(at, "The page was shown to a person")));
     if let Some(response) = &response {
         happened.push(Happened {
             class: "good",
             detail: response.agent_id.as_ref().map(|agent| format!("by {agent}")).unwrap_or_default(),
             raw: Some(pretty_text(&response.answers)),
-            ..Happened::new(instant(response.completed_at), "Answered")
+            ..Happened::new(response.completed_at, "Answered")
         });
     }
     for event in &events {
@@ -285,18 +281,18 @@ async fn show(
         happened.push(Happened {
             detail: format!("{receivers}, {}", event_status(own.into_iter())),
             raw: Some(pretty_text(&event.payload)),
-            ..Happened::new(instant(event.created_at), format!("Event {}", event.event_type))
+            ..Happened::new(event.created_at, format!("Event {}", event.event_type))
         });
     }
     if row.status == InstanceStatus::Expired {
         happened.push(Happened {
             class: "bad",
             detail: words::reason(row.reason_code.as_deref()),
-            ..Happened::new(instant(row.finished_at.unwrap_or(row.triggered_at)), "Expired")
+            ..Happened::new(row.finished_at.unwrap_or(row.triggered_at), "Expired")
         });
     }
     happened.extend(acts.iter().map(|act| {
-        audited(instant(act.at), &act.action, &act.actor, act.reason.as_deref(), &Value::Null, &visit.zone)
+        audited(act.at, &act.action, &act.actor, act.reason.as_deref(), &Value::Null, &visit.zone)
     }));
     let pill =
         if row.deleted { Pill { word: "taken back", class: "muted" } } else { instance_pill(row.status) };
@@ -321,7 +317,7 @@ async fn show(
 }
 
 fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
-    let when = |at: Option<i64>| at.map(|at| visit.zone.when(instant(at), now).text);
+    let when = |at: Option<Timestamp>| at.map(|at| visit.zone.when(at, now).text);
     match row.status {
         InstanceStatus::Completed => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
         InstanceStatus::Expired => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),

@@ -51,8 +51,8 @@ async fn looked_over(app: &App, visit: &Visit, survey: SurveyRow, is_stale: bool
     }
     let count = i64::try_from(review.changes.len()).unwrap_or(i64::MAX);
     let sentence = match (survey.published_version, count) {
-        (None, _) => "It is published for the first time: from then on events ask people.".to_owned(),
-        (Some(number), 0) => format!("Version {number} is published, and nothing is different."),
+        (None, _) => "This is the first version. From then on, events send it.".to_owned(),
+        (Some(number), 0) => format!("Version {number} is published and has no changes."),
         (Some(number), _) => format!(
             "{} to version {number}. Links that were sent keep their version.",
             counted(count, "change", "changes")

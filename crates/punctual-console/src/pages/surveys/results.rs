@@ -9,7 +9,7 @@ use axum::{
     routing::get,
 };
 use jiff::tz::TimeZone;
-use punctual_model::table::Table;
+use punctual_model::{survey::InstanceStatus, table::Table};
 use punctual_store::surveys::SurveyRow;
 use punctual_wire::keys::Scope;
 use punctual_workflows::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
@@ -43,6 +43,7 @@ struct ResultsPage {
     may_send: bool,
     tiles: Vec<SurveyTile>,
     days: String,
+    has_answers: bool,
     day_rows: Vec<DayRow>,
     triggers: Vec<TriggerRow>,
     questions: Vec<Question>,
@@ -162,15 +163,21 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let survey = found_with_rows(&app, &visit, &id).await?;
     let (field, value, filter) = limits(&uri);
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    let results = path::results(&app.engine, &visit.viewer.by.reach(), survey.id, &versions, &filter).await?;
+    let reach = visit.viewer.by.reach();
+    let results = path::results(&app.engine, &app.surveys, &reach, survey.id, &versions, &filter).await?;
     let title = survey.name.clone();
-    let to = Links { survey: survey.id, is_whole: field.is_empty() };
+    // What was counted a while ago, or only of the newest, is not what its rows are now.
+    let now = Visit::now(&app);
+    let is_now = results.newest.is_none() && now.duration_since(results.counted_at).as_secs() < 1;
+    let is_whole = field.is_empty() && is_now;
+    let to = Links { survey: survey.id, is_whole };
     page(&ResultsPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
-        sentence: sentence(&results),
+        sentence: format!("{}{}", sentence(&results), how_counted(&results, is_now, &visit)),
         may_write: visit.viewer.has(Scope::Author),
         may_send: visit.viewer.may_act(),
-        tiles: tiles(&results, &survey, field.is_empty()),
+        tiles: tiles(&results, &survey, is_whole),
+        has_answers: results.answered > 0,
         days: sparkline(&results.by_day.iter().map(|day| day.answered).collect::<Vec<_>>()),
         day_rows: results
             .by_day
@@ -205,41 +212,63 @@ fn sentence(results: &Results) -> String {
     if results.instances == 0 {
         return "Nobody has been asked yet.".to_owned();
     }
-    let rate = percent(results.answered, results.sent);
-    format!(
-        "{} asked, {} answered: {rate}.",
-        words::grouped(results.instances),
-        words::grouped(results.answered)
-    )
+    let asked = words::grouped(results.instances);
+    match (results.sent, results.answered) {
+        (0, 0) => format!("{asked} asked; the first message is still to be sent."),
+        (_, 0) => format!("{asked} asked, nobody has answered yet."),
+        (_, answered) => {
+            let rate = percent(answered, results.sent);
+            format!("{asked} asked, {} answered: {rate}.", words::grouped(answered))
+        }
+    }
+}
+
+/// Of a survey with very many links: which of them are counted, and when that was.
+pub(super) fn how_counted(results: &Results, is_now: bool, visit: &Visit) -> String {
+    match results.newest {
+        Some(newest) => format!(
+            " These are its newest {} links: all of them are being counted. Look again in a minute.",
+            words::grouped(newest)
+        ),
+        None if !is_now => format!(" Counted at {}.", visit.zone.clock(results.counted_at)),
+        None => String::new(),
+    }
 }
 
 fn tiles(results: &Results, survey: &SurveyRow, is_whole: bool) -> Vec<SurveyTile> {
     let nps = results.questions.iter().find_map(|question| question.nps.as_ref());
     let seconds = results.median_seconds_to_answer.map(|seconds| rough(seconds.saturating_mul(1_000_000)));
-    let of = |status: &str| results.by_status.get(status).copied().unwrap_or(0);
+    let of = |status: InstanceStatus| results.by_status.get(&status).copied().unwrap_or(0);
     let tile =
         |name, count: i64, note, link| SurveyTile { name, value: words::grouped(count), count, note, link };
     let measure = |name, value, note| SurveyTile { name, value, count: 0, note, link: None };
-    let rows = |count: i64, status: &str| {
+    let rows = |count: i64, status: Option<InstanceStatus>| {
+        let status = status.map_or("", InstanceStatus::as_str);
         let link = format!("/surveys/{}/instances{}", survey.id, links::query([("status", status)]));
         (is_whole && count > 0).then_some(link)
     };
-    let (expired, open) = (of("expired"), of("pending") + of("sent") + of("opened"));
+    let expired = of(InstanceStatus::Expired);
+    let open: i64 = InstanceStatus::ACTIVE.into_iter().map(of).sum();
     vec![
         tile(
-            "asked",
+            "Asked",
             results.instances,
             format!("{} reached", words::grouped(results.sent)),
-            rows(results.instances, ""),
+            rows(results.instances, None),
         ),
         tile(
-            "answered",
+            "Answered",
             results.answered,
             percent(results.answered, results.sent),
-            rows(results.answered, "completed"),
+            rows(results.answered, Some(InstanceStatus::Completed)),
         ),
-        tile("expired", expired, format!("{} still open", words::grouped(open)), rows(expired, "expired")),
-        measure("time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "half were faster".to_owned()),
+        tile(
+            "Expired",
+            expired,
+            format!("{} still open", words::grouped(open)),
+            rows(expired, Some(InstanceStatus::Expired)),
+        ),
+        measure("Time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "median".to_owned()),
         measure(
             "NPS",
             nps.map_or_else(|| "–".to_owned(), |nps| signed(nps.score)),

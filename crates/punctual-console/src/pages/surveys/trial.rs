@@ -118,7 +118,7 @@ fn tried(
     let id = stored.and_then(|stored| stored.key.parse().ok()).unwrap_or_default();
     let now = Visit::now(app);
     if schema.triggers.is_empty() {
-        return Err("It has no trigger: no event asks anybody.".to_owned());
+        return Err("The survey has no trigger, so no event sends it.".to_owned());
     }
     Ok(trial(&schema, id, kind, &item, now).into_iter().map(|one| said(one, visit, now)).collect())
 }
@@ -135,12 +135,10 @@ fn said(one: Trial, visit: &Visit, now: jiff::Timestamp) -> Said {
         message: String::new(),
     };
     match one.outcome {
-        TrialOutcome::Not { why: Why::NoTrigger, .. } => {
-            not("It waits for another kind of event.", Vec::new())
-        }
+        TrialOutcome::Not { why: Why::NoTrigger, .. } => not("Its kind of event is different.", Vec::new()),
         TrialOutcome::Not { why: Why::Disabled, .. } => not("It is switched off.", Vec::new()),
         TrialOutcome::Not { why: Why::FilterFalse, asked } => {
-            not("Its conditions are not true of this event:", asked)
+            not("Its conditions do not match this event:", asked)
         }
         TrialOutcome::Takes(taken) => {
             let Taken { channel, address, locale, template, sends, expires_at, same_if, message } = *taken;
@@ -164,7 +162,7 @@ fn said(one: Trial, visit: &Visit, now: jiff::Timestamp) -> Said {
                 message: match (template, message) {
                     (Some(template), _) => format!("From the template {template}."),
                     (None, Ok(text)) => text,
-                    (None, Err(why)) => format!("It cannot be written: {why}"),
+                    (None, Err(why)) => format!("The message cannot be rendered: {why}"),
                 },
             }
         }

@@ -25,9 +25,10 @@ use serde_json::{Value, json};
 use super::{HERE, act::invited, pill, units};
 use crate::{
     App, Shared,
-    answer::{self, Page, Refusal, see_other},
+    answer::{self, Page, Refusal, Refused, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    meanwhile::{Change, Labelled, Opened, labelled},
     pages::account::{OpenRow, open_rows},
     words::{self, Pill},
 };
@@ -51,6 +52,9 @@ struct UserPage {
     done: Option<&'static str>,
     pill: Option<Pill>,
     entered: Entered,
+    base: String,
+    changes: Option<Vec<Change>>,
+    one: &'static str,
     faults: BTreeMap<String, String>,
     roles: [(&'static str, &'static str); 4],
     offered: Vec<(String, String)>,
@@ -81,7 +85,7 @@ impl Entered {
             name: text("name"),
             role: text("role"),
             limited: fields.text("reach") == "some",
-            units: text("businessUnits"),
+            units: fields.all("businessUnits").collect::<Vec<_>>().join(", "),
         }
     }
 
@@ -95,6 +99,21 @@ impl Entered {
             limited: units.is_some(),
             units: units.unwrap_or_default().join(", "),
         }
+    }
+
+    /// The fields as the form shows them.
+    fn labelled(&self) -> Labelled {
+        labelled([
+            ("Name", &self.name),
+            ("Email", &self.email),
+            ("Role", &self.role),
+            ("Business units", if self.limited { &self.units } else { "all" }),
+        ])
+    }
+
+    /// Whether one of the units that the form offers is chosen.
+    fn has_unit(&self, id: &str) -> bool {
+        self.units.split(", ").any(|unit| unit == id)
     }
 
     /// The same request that the API takes, so that both refuse the same.
@@ -113,7 +132,7 @@ impl Entered {
 }
 
 const ROLES: [(&str, &str); 4] = [
-    (Role::Viewer.as_str(), "Viewer: looks and changes nothing"),
+    (Role::Viewer.as_str(), "Viewer: views, changes nothing"),
     (Role::Operator.as_str(), "Operator: also retries, discards, releases, cancels"),
     (Role::Author.as_str(), "Author: also writes definitions"),
     (Role::Admin.as_str(), "Admin: everything"),
@@ -122,7 +141,7 @@ const ROLES: [(&str, &str); 4] = [
 async fn new(State(app): State<Shared>, visit: Visit) -> Page {
     visit.must_admin()?;
     let entered = Entered { role: Role::Viewer.as_str().to_owned(), ..Entered::default() };
-    form(&app, &visit, entered, BTreeMap::new(), None).await
+    form(&app, &visit, entered, Opened::default(), BTreeMap::new(), None).await
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
@@ -135,7 +154,9 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         "all-ended" => Some("All their sessions have ended."),
         _ => None,
     };
-    form(&app, &visit, Entered::of(&row), BTreeMap::new(), done).await
+    let entered = Entered::of(&row);
+    let opened = Opened::on(&entered.labelled());
+    form(&app, &visit, entered, opened, BTreeMap::new(), done).await
 }
 
 pub(super) async fn found(app: &App, id: &str) -> Result<UserRow, Refusal> {
@@ -148,6 +169,7 @@ async fn form(
     app: &App,
     visit: &Visit,
     entered: Entered,
+    opened: Opened,
     faults: BTreeMap<String, String>,
     done: Option<&'static str>,
 ) -> Page {
@@ -163,7 +185,7 @@ async fn form(
         None => ("Invite a user".to_owned(), "They get a link, set a password and sign in.".to_owned()),
         Some(row) => (row.name.clone(), format!("Signs in as {}.", row.email)),
     };
-    let is_refused = !faults.is_empty();
+    let refusal = Refused::of(!faults.is_empty(), &opened);
     answer::form(
         &UserPage {
             frame: visit.frame(app, &title, HERE).await?,
@@ -175,6 +197,9 @@ async fn form(
             done,
             pill: row.as_ref().map(pill),
             entered,
+            base: opened.base,
+            changes: opened.changes,
+            one: "user",
             faults,
             roles: ROLES,
             offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
@@ -182,7 +207,7 @@ async fn form(
             from_provider: row.as_ref().is_some_and(|row| row.rights_from_provider),
             sessions,
         },
-        is_refused,
+        refusal,
     )
 }
 
@@ -194,9 +219,21 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
         Ok(request) => request,
         Err(faults) => {
             let at = faults.iter().map(|fault| (fault.pointer.as_str(), fault.detail.as_str()));
-            return form(&app, &visit, entered, by_field(at), None).await;
+            return form(&app, &visit, entered, Opened::sent(&fields), by_field(at), None).await;
         }
     };
+    // Who is limited to nothing sees nothing: nobody means that who leaves the choice open.
+    if entered.limited && entered.units.is_empty() && entered.known.is_empty() {
+        let detail = "Choose at least one business unit.".to_owned();
+        let faults = BTreeMap::from([("businessUnits".to_owned(), detail)]);
+        return form(&app, &visit, entered, Opened::sent(&fields), faults, None).await;
+    }
+    if !entered.known.is_empty() {
+        let stored = Entered::of(&found(&app, &entered.known).await?).labelled();
+        if let Some(opened) = Opened::overtaken(&fields, &stored) {
+            return form(&app, &visit, entered, opened, BTreeMap::new(), None).await;
+        }
+    }
     let now = app.wall.now();
     let UserRequest { email, name, role, business_units } = request;
     let saved = if entered.known.is_empty() {
@@ -218,11 +255,12 @@ async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
         Ok(_) => see_other(&format!("{HERE}?done=saved")),
         Err(CommandError::Invalid(faults)) => {
             let at = faults.iter().map(|fault| (fault.pointer.as_str(), fault.detail.as_str()));
-            form(&app, &visit, entered, by_field(at), None).await
+            form(&app, &visit, entered, Opened::sent(&fields), by_field(at), None).await
         }
         Err(CommandError::IdReused { id, .. }) => {
             let detail = format!("There is already a user with the email {id}.");
-            form(&app, &visit, entered, BTreeMap::from([("email".to_owned(), detail)]), None).await
+            let faults = BTreeMap::from([("email".to_owned(), detail)]);
+            form(&app, &visit, entered, Opened::sent(&fields), faults, None).await
         }
         Err(error) => Err(error.into()),
     }

@@ -35,7 +35,7 @@ impl Resource for Schedules {
         visit.must_author()
     }
 
-    fn fresh(_: &App, visit: &Visit, draft: &mut Map<String, Value>) {
+    async fn fresh(_: &App, visit: &Visit, draft: &mut Map<String, Value>) {
         draft.insert("timeZone".to_owned(), visit.zone.whole.as_str().into());
     }
 
@@ -51,14 +51,13 @@ impl Resource for Schedules {
     async fn form(app: &App, visit: &Visit, _: &Value, _: Option<&Stored>) -> Result<Form, Refusal> {
         let zone = &visit.zone;
         let fields = vec![
-            Field::text("/topic", "Topic").required().hint("Whoever listens to it gets the payload."),
+            Field::text("/topic", "Topic").required().hint("Its subscribers get the payload."),
             Field::new("/runAt", format!("Time ({})", zone.name), Kind::Moment(zone.whole.clone()))
                 .required(),
             Field::new("/payload", "Payload", Kind::Json).hint("A JSON object of at most 8 KiB, or nothing."),
             Field::text("/key", "Key")
-                .hint("The same key again moves the same schedule; empty for one that is made for it."),
-            Field::text("/timeZone", "Time zone")
-                .hint("The zone in which it is planned, for whoever reads it."),
+                .hint("Saving the same key again moves the schedule; made automatically if empty."),
+            Field::text("/timeZone", "Time zone").hint("The zone in which it is planned, for information."),
             Field::text("/businessUnit", "Business unit").offering(offered_units(app, visit).await?),
         ];
         Ok(Form::of(vec![Part::new("Schedule", fields)]))

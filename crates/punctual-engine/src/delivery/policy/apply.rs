@@ -317,7 +317,8 @@ impl Sorted {
         let unreached = unreached.map(|(target, _)| format!("{target} cannot be reached over this channel"));
         if !go.is_empty() {
             item.targets = go;
-            // Whoever is not reached here is not done with the others: the next channel is used, or the message needs attention.
+            // A recipient who is not reached here is not finished with the others: the next channel is used, or the message
+            // needs attention.
             item.failed_before = item.failed_before.or(unreached);
             if let Some((until, why)) = later {
                 item.waits(until, why);

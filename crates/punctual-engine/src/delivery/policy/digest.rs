@@ -25,7 +25,7 @@ use crate::{Engine, delivery::render::Templates, ensure::ensure_in};
 
 pub(super) use crate::delivery_policy::preferences::DIGEST as KIND;
 
-/// When a digest is sent, where nobody said: with the first coffee.
+/// When a digest is sent where nothing is configured.
 const AT: Time = Time::constant(8, 0, 0, 0);
 /// What a digest has of one message.
 const EXCERPT: usize = 2_000;
@@ -63,7 +63,7 @@ impl Engine {
                 body: body.chars().take(EXCERPT).collect(),
                 work_id: one.row.work_id,
                 business_unit: one.row.business_unit.clone(),
-                held_at: now.as_microsecond(),
+                held_at: now,
             };
             let digest = item.digest();
             items.push(item);

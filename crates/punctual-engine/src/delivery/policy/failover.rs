@@ -1,4 +1,4 @@
-//! The next channel, where one does not get a message across.
+//! The next channel, where one fails to deliver a message.
 
 use jiff::Timestamp;
 use punctual_model::{
@@ -43,7 +43,7 @@ pub(in crate::delivery) fn go_on(
     row.moved_to(next, moved)
 }
 
-/// What reached the others, where somebody was left out whom the next channel may reach: not done yet.
+/// A message that has reached the others goes on where the next channel may reach somebody who was left out.
 pub(in crate::delivery) fn for_left_out(item: &ToSend, delivery: Delivery) -> Delivery {
     match &item.left_out {
         Some(why) if delivery.status == NotificationStatus::Delivered && has_next(item) => Delivery {

@@ -88,6 +88,11 @@ impl Underway {
         self.tally.add(&any, 1);
     }
 
+    /// Whether a call of it has started or is about to, or none will.
+    pub(super) fn is_begun(&self) -> bool {
+        self.intended > 0 || self.is_over
+    }
+
     pub(super) fn has_ended(&self, no_call_starts: bool) -> bool {
         let nothing_left = self.started == self.item.targets.len() || self.is_over || no_call_starts;
         nothing_left && self.answered == self.started && self.being_intended == 0

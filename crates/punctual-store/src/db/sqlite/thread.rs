@@ -1,5 +1,5 @@
-//! A thread that owns one connection. Whoever wants something of it sends a job and waits for the answer, so a set of
-//! rows costs one hop there and one back, however many rows it has.
+//! A thread that owns one connection. Callers send a job and wait for its result, so a set of rows costs one hop there and
+//! one back, however many rows it has.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

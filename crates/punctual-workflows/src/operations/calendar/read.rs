@@ -170,7 +170,7 @@ impl Parsed {
         let one = |date: &Dated| {
             let at = date.at();
             Component {
-                // The first keeps the name, also of what did not repeat when it was imported before.
+                // The first date keeps the name that it had when it did not repeat yet.
                 uid: match at == begins {
                     true => component.uid.clone(),
                     false => named(&component.uid, &date.name()),

@@ -34,10 +34,10 @@ impl Mark {
     }
 
     /// As it is shown: how far a look has come.
-    pub(super) fn as_micros(&self) -> i64 {
+    pub(super) fn as_instant(&self) -> Timestamp {
         match self {
-            Self::Instant(at) => at.as_microsecond(),
-            Self::Integer(_) | Self::Text(_) => 0,
+            Self::Instant(at) => *at,
+            Self::Integer(_) | Self::Text(_) => Timestamp::UNIX_EPOCH,
         }
     }
 }

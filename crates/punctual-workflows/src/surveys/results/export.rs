@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{
-    Reach,
-    table::{Amount, Cell, Column, Kind, Table},
+    Decimal, Reach,
+    table::{Cell, Column, Kind, Table},
 };
 use serde_json::{Map, Value};
 
@@ -30,7 +29,7 @@ pub async fn table(
         questions(versions).into_iter().map(|(_, question)| question.id.as_str()).collect();
     let names = FIXED.iter().chain(&questions);
     let mut table = Table::new(names.map(|name| Column::new(*name, Kind::Text)).collect());
-    walk(engine, reach, survey_id, filter, |row| {
+    walk(engine, reach, survey_id, filter, i64::MIN, |row| {
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
         let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
         let text = |text: &Option<String>| text.as_deref().map_or(Cell::Null, Cell::text);
@@ -38,8 +37,8 @@ pub async fn table(
             Cell::text(&row.public_id),
             Cell::text(&row.trigger_id),
             text(&row.customer_ref),
-            instant(row.triggered_at),
-            instant(at),
+            Cell::Instant(row.triggered_at),
+            Cell::Instant(at),
             text(&row.agent_id),
             Cell::text(&row.metadata),
         ];
@@ -54,10 +53,6 @@ pub async fn table(
     Ok(table)
 }
 
-fn instant(micros: i64) -> Cell {
-    Timestamp::from_microsecond(micros).map_or(Cell::Null, Cell::Instant)
-}
-
 fn cell(answer: Option<&Value>) -> Cell {
     match answer {
         None | Some(Value::Null) => Cell::Null,
@@ -66,7 +61,7 @@ fn cell(answer: Option<&Value>) -> Cell {
         Some(Value::Number(number)) => number
             .as_i64()
             .map(Cell::Integer)
-            .or_else(|| Amount::parse(&number.to_string()).map(Cell::Decimal))
+            .or_else(|| Decimal::of_cell(&number.to_string()).map(Cell::Decimal))
             .unwrap_or_else(|| Cell::text(number.to_string())),
         Some(Value::Array(items)) => {
             let texts =

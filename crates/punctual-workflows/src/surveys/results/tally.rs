@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use punctual_model::survey::{Question, QuestionKind};
+use punctual_model::survey::{InstanceStatus, Question, QuestionKind};
 use punctual_store::{
     survey_instances::Walked,
-    survey_results::{AnswerCount, InstanceCount, ResponseCount},
+    survey_results::{AnswerCount, InstanceCount, ResponseCount, WaitCount},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub struct Results {
     /// The newest version; the questions are those of all versions.
     pub version: Option<i64>,
     pub instances: i64,
-    pub by_status: BTreeMap<String, i64>,
+    pub by_status: BTreeMap<InstanceStatus, i64>,
     /// Instances that were reached: at least one message arrived, or they were answered.
     pub sent: i64,
     pub answered: i64,
@@ -36,6 +36,10 @@ pub struct Results {
     pub by_day: Vec<DayCount>,
     pub by_trigger: Vec<TriggerCount>,
     pub questions: Vec<QuestionResults>,
+    /// When it was counted: a survey with very many links is not counted anew for each request.
+    pub counted_at: Timestamp,
+    /// Only so many of the newest links are counted so far; all of them are being counted.
+    pub newest: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -106,7 +110,8 @@ pub(super) struct Tally<'v> {
     questions: Vec<Asked<'v>>,
     days: BTreeMap<String, DayCount>,
     triggers: BTreeMap<String, TriggerCount>,
-    seconds: Vec<i64>,
+    /// How many waited so many seconds.
+    waits: BTreeMap<i64, i64>,
 }
 
 /// A question and what was answered so far.
@@ -120,7 +125,7 @@ struct Asked<'v> {
 }
 
 impl<'v> Tally<'v> {
-    pub(super) fn new(survey_id: i64, versions: &'v [Arc<Version>]) -> Self {
+    pub(super) fn new(survey_id: i64, versions: &'v [Arc<Version>], counted_at: Timestamp) -> Self {
         let asked = |(version, question): (&'v Version, &'v Question)| Asked {
             text: version.schema.text(&question.text, None).to_owned(),
             question,
@@ -131,11 +136,11 @@ impl<'v> Tally<'v> {
         };
         let newest = versions.first().map(|one| one.number);
         Self {
-            results: Results { survey_id, version: newest, ..Results::default() },
+            results: Results { survey_id, version: newest, counted_at, ..Results::default() },
             questions: questions(versions).into_iter().map(asked).collect(),
             days: BTreeMap::new(),
             triggers: BTreeMap::new(),
-            seconds: Vec::new(),
+            waits: BTreeMap::new(),
         }
     }
 
@@ -144,18 +149,19 @@ impl<'v> Tally<'v> {
         self.add_instances(&InstanceCount {
             trigger_id: row.trigger_id.clone(),
             status: row.status,
-            day: row.triggered_at.div_euclid(MICROS_A_DAY),
+            day: row.triggered_at.as_microsecond().div_euclid(MICROS_A_DAY),
             count: 1,
             sent: i64::from(row.sends > 0 || row.answers.is_some()),
         });
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
         self.add_responses(&ResponseCount {
             trigger_id: row.trigger_id.clone(),
-            day: at.div_euclid(MICROS_A_DAY),
+            day: at.as_microsecond().div_euclid(MICROS_A_DAY),
             count: 1,
         });
         let asked_at = row.last_sent_at.filter(|sent| *sent <= at).unwrap_or(row.triggered_at);
-        self.seconds.push((at - asked_at).max(0) / 1_000_000);
+        let seconds = at.duration_since(asked_at).as_secs().max(0);
+        self.add_waits(&WaitCount { seconds, count: 1 });
         let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
         for asked in &mut self.questions {
             if let Some(answer) = answers.get(&asked.question.id) {
@@ -168,7 +174,7 @@ impl<'v> Tally<'v> {
     pub(super) fn add_instances(&mut self, row: &InstanceCount) {
         let results = &mut self.results;
         results.instances += row.count;
-        *results.by_status.entry(row.status.as_str().to_owned()).or_default() += row.count;
+        *results.by_status.entry(row.status).or_default() += row.count;
         results.sent += row.sent;
         let trigger = self.triggers.entry(row.trigger_id.clone()).or_default();
         trigger.instances += row.count;
@@ -190,10 +196,20 @@ impl<'v> Tally<'v> {
         }
     }
 
-    /// Adds the answers in words of a question; the texts are the latest, newest first.
-    pub(super) fn add_texts(&mut self, question: &str, answered: i64, texts: &[String]) {
+    pub(super) fn add_waits(&mut self, row: &WaitCount) {
+        *self.waits.entry(row.seconds).or_default() += row.count;
+    }
+
+    /// Adds how often a question in words was answered.
+    pub(super) fn add_texts(&mut self, question: &str, answered: i64) {
         if let Some(asked) = self.questions.iter_mut().find(|asked| asked.question.id == question) {
             asked.answered += answered;
+        }
+    }
+
+    /// Sets the latest answers in words of a question, newest first.
+    pub(super) fn show_texts(&mut self, question: &str, texts: &[String]) {
+        if let Some(asked) = self.questions.iter_mut().find(|asked| asked.question.id == question) {
             asked.texts.extend(texts.iter().rev().filter_map(|text| serde_json::from_str(text).ok()));
         }
     }
@@ -206,22 +222,17 @@ impl<'v> Tally<'v> {
         (ids(words), ids(others))
     }
 
-    /// How many answers there are so far.
-    pub(super) fn answered(&self) -> i64 {
-        self.results.answered
+    /// The questions that are answered in words, where anybody has.
+    pub(super) fn words(&self) -> Vec<String> {
+        let in_words = |asked: &&Asked<'_>| matches!(asked.question.kind, QuestionKind::Text { .. });
+        let answered = self.questions.iter().filter(in_words).filter(|asked| asked.answered > 0);
+        answered.map(|asked| asked.question.id.clone()).collect()
     }
 
-    /// The wait in the middle, where it is known without all the others.
-    pub(super) fn set_median(&mut self, seconds: Option<i64>) {
-        self.seconds = seconds.into_iter().collect();
-    }
-
-    pub(super) fn finish(mut self) -> Results {
+    pub(super) fn finish(self) -> Results {
         let mut results = self.results;
         results.response_rate = share(results.answered, results.sent);
-        self.seconds.sort_unstable();
-        results.median_seconds_to_answer =
-            self.seconds.get(self.seconds.len().saturating_sub(1) / 2).copied();
+        results.median_seconds_to_answer = middle(&self.waits);
         results.by_day = self.days.into_iter().map(|(day, count)| DayCount { day, ..count }).collect();
         results.by_trigger = self
             .triggers
@@ -322,6 +333,15 @@ impl Asked<'_> {
             texts,
         }
     }
+}
+
+/// The value in the middle, the lower one of two.
+fn middle(counts: &BTreeMap<i64, i64>) -> Option<i64> {
+    let mut before = (counts.values().sum::<i64>() - 1).max(0) / 2;
+    counts.iter().find_map(|(value, count)| {
+        before -= count;
+        (before < 0).then_some(*value)
+    })
 }
 
 /// A day by its number since 1970, as a date.

@@ -171,7 +171,7 @@ async fn everybody_is_notified_in_their_own_zone_and_language(bed: TestBed) {
             channels: r#"["email"]"#.into(),
             addresses: "{}".into(),
             business_unit: None,
-            updated_at: 0,
+            updated_at: Timestamp::UNIX_EPOCH,
         };
         let mut tx = bed.begin().await;
         people::put(&mut tx.conn(), bed.now(), &punctual_model::Reach::Everything, &row).await.unwrap();

@@ -88,7 +88,7 @@ async fn new_events_get_the_rules_of_their_organisation(bed: TestBed) {
     new.organisation = Some("choir".into());
     let id = create(&bed, &new).await;
     assert_eq!(only_rule(&bed, &id).await.rule_type, "relative");
-    let end = bed.after(9_000).as_microsecond();
+    let end = bed.after(9_000);
     change(&bed, &id, |row| row.end_at = Some(end)).await;
     let own = rules_of(&bed, &id).await;
     let end = own.iter().find(|rule| rule.kind.as_str() == "end").unwrap();

@@ -192,9 +192,8 @@ impl World {
 
     async fn set_dates(&mut self, model: &mut Model, _now: i64) {
         let (start, end) = self.dates(model.start, model.end);
-        let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
         let (from, to) = (start.map(|at| self.at(at)), end.map(|at| self.at(at)));
-        change(&self.bed, &model.id, |row| (row.start_at, row.end_at) = (micros(from), micros(to))).await;
+        change(&self.bed, &model.id, |row| (row.start_at, row.end_at) = (from, to)).await;
         self.take_dates(model, start, end).await;
     }
 

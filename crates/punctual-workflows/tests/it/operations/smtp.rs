@@ -66,7 +66,7 @@ async fn s3_66_an_event_s_message_arrives_at_a_real_mail_server(bed: TestBed) {
         at_most_once: false,
         policy: "{}".into(),
         version: 0,
-        updated_at: 0,
+        updated_at: Timestamp::UNIX_EPOCH,
     };
     let mut tx = bed.begin().await;
     channels::put(&mut tx.conn(), bed.now(), &row).await.unwrap();

@@ -2,13 +2,12 @@
 //! stop means stop.
 
 use jiff::{Span, civil::Date};
+use punctual_model::{Reach, WorkStatus};
+use punctual_store::work::{self, WorkFilter};
 use punctual_testkit::{Database, Seeded, TestBed, on_both, scale};
 use serde_json::{Value, json};
 
-use crate::{
-    client::Client,
-    reminders::{first_aid, put_source, setting, unit},
-};
+use crate::author::{Author, first_aid};
 
 on_both! {
     r02_sources_put_by_sixteen_writers_end_in_the_last_state;
@@ -22,46 +21,73 @@ fn day(offset: u64) -> String {
 }
 
 /// Every state that a source is put in, in the order that counts.
-fn states(random: &Seeded, id: usize) -> Vec<Value> {
-    (1..=6_u64)
+fn states(random: &Seeded) -> Vec<Value> {
+    (1..=6)
         .map(|sequence| {
             let unit = if random.below(2) == 0 { "nz" } else { "de" };
             let kind = if random.below(4) == 0 { "other" } else { "first-aid" };
-            json!({ "type": "document", "id": id.to_string(), "sequence": sequence.to_string(), "businessUnit": unit,
-                "active": random.below(5) > 0, "state": { "kind": kind, "expiresOn": day(random.below(40)) } })
+            json!({ "sequence": sequence, "businessUnit": unit, "active": random.below(5) > 0, "state": { "kind": kind, "expiresOn": day(random.below(40)) } })
         })
         .collect()
 }
 
+fn place(id: usize) -> String {
+    format!("document/{id}")
+}
+
+/// The key and the unit of every reminder that is planned; none is on hold.
+async fn planned(bed: &TestBed) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut filter = WorkFilter {
+        kind: Some("reminder".to_owned()),
+        status: Some(WorkStatus::Pending),
+        limit: 1_000,
+        ..WorkFilter::default()
+    };
+    let mut reader = bed.read().await;
+    loop {
+        let page = work::page(&mut reader.conn(), &Reach::Everything, &filter).await.unwrap();
+        for row in page.rows {
+            assert!(!row.on_hold, "{row:?}");
+            found.push(format!("{} {}", row.key, row.business_unit.unwrap()));
+        }
+        filter.before = page.next;
+        if filter.before.is_none() {
+            return found;
+        }
+    }
+}
+
 async fn r02_sources_put_by_sixteen_writers_end_in_the_last_state(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    unit(&client, "de", "Europe/Berlin").await;
-    let id = setting(&client, first_aid(|_| {})).await;
+    let author = Author::in_auckland(&bed).await;
+    author.unit("de", "Europe/Berlin").await;
+    let id = author.setting(first_aid(|_| {})).await;
     let random = Seeded::new(2);
     // Where each write waits for a server there are fewer.
     let sources = if bed.database() == Database::Sqlite { scale(1_800, 90_000) } else { scale(200, 10_000) };
-    let reported: Vec<Vec<Value>> = (0..sources).map(|id| states(&random, id)).collect();
+    let reported: Vec<Vec<Value>> = (0..sources).map(|_| states(&random)).collect();
     // Shuffled, and each put twice: order and repeats are whatever the network makes of them.
-    let mut all: Vec<&Value> = reported.iter().flatten().chain(reported.iter().flatten()).collect();
+    let named = reported.iter().enumerate();
+    let named = named.flat_map(|(id, states)| states.iter().map(move |state| (place(id), state.clone())));
+    let mut all: Vec<(String, Value)> = named.clone().chain(named).collect();
     for at in (1..all.len()).rev() {
         all.swap(at, usize::try_from(random.below(at as u64 + 1)).unwrap());
     }
     let mut writers = tokio::task::JoinSet::new();
     for part in all.chunks(all.len().div_ceil(16)) {
-        let (client, part): (Client, Vec<Value>) = (client.clone(), part.iter().copied().cloned().collect());
+        let (author, part) = (author.clone(), part.to_vec());
         writers.spawn(async move {
             for items in part.chunks(250) {
-                client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
+                author.report_all(items).await;
             }
         });
     }
-    let (author, path) = (client.clone(), format!("/api/v1/reminder-settings/{id}"));
+    let (other, own) = (author.clone(), id.clone());
     writers.spawn(async move {
         for offsets in [json!([14, 2]), json!([5, 0, -3]), json!([30, 7, 1])] {
             let date = json!({ "field": "/expiresOn", "offsetsDays": offsets });
-            author.patch(&path, json!({ "date": date })).await.expect(200);
-            author.post("/api/v1/reconciliations/dateBased/run", json!({})).await.expect(200);
+            other.change(&own, json!({ "date": date })).await;
+            other.look_now("dateBased").await;
         }
     });
     writers.join_all().await;
@@ -69,28 +95,17 @@ async fn r02_sources_put_by_sixteen_writers_end_in_the_last_state(bed: TestBed) 
 
     // The last word on each source, and what is planned for it then; nothing else, and nobody has to look.
     let mut expected: Vec<String> = Vec::new();
-    for states in &reported {
+    for (source, states) in reported.iter().enumerate() {
         let last = &states[5];
         if last["active"] == true && last["state"]["kind"] == "first-aid" {
-            let (source, date) = (last["id"].as_str().unwrap(), last["state"]["expiresOn"].as_str().unwrap());
+            let date = last["state"]["expiresOn"].as_str().unwrap();
             let unit = last["businessUnit"].as_str().unwrap();
             expected.extend([30, 7, 1].map(|offset| {
                 format!("reminder:{id}:document:{source}:first-aid-expiry:{date}:{offset} {unit}")
             }));
         }
     }
-    let mut found: Vec<String> = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let path = format!("/api/v1/work?kind=reminder&status=pending&limit=200{cursor}");
-        let page = client.get(&path).await.expect(200);
-        for row in page["items"].as_array().unwrap() {
-            assert_eq!(row["onHold"], false, "{row}");
-            found.push(format!("{} {}", row["key"].as_str().unwrap(), row["businessUnit"].as_str().unwrap()));
-        }
-        let Some(next) = page["nextCursor"].as_str() else { break };
-        cursor = format!("&cursor={next}");
-    }
+    let mut found = planned(&bed).await;
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
@@ -98,40 +113,33 @@ async fn r02_sources_put_by_sixteen_writers_end_in_the_last_state(bed: TestBed) 
 }
 
 async fn r03_what_was_sent_is_never_sent_again(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
+    let author = Author::in_auckland(&bed).await;
+    let id = author.setting(first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
     let random = Seeded::new(3);
     let sources = if bed.database() == Database::Sqlite { scale(1_000, 10_000) } else { scale(100, 1_000) };
-    let reported: Vec<Value> = (0..sources)
+    let reported: Vec<(String, Value)> = (0..sources)
         .map(|id| {
-            json!({ "type": "document", "id": id.to_string(), "businessUnit": "nz",
-                "state": { "kind": "first-aid", "expiresOn": day(random.below(5)) } })
+            let state = json!({ "kind": "first-aid", "expiresOn": day(random.below(5)) });
+            (place(id), json!({ "businessUnit": "nz", "state": state }))
         })
         .collect();
-    let put_all = async |items: &[Value]| {
-        for items in items.chunks(1_000) {
-            client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
-        }
-    };
-    put_all(&reported).await;
-    client.advance("60d").await;
+    author.report_all(&reported).await;
+    author.advance("60d").await;
     assert_eq!(bed.sent().len(), sources);
 
     // The whole intake again; moved away and back; the setting off and on; reconciled from the beginning.
-    let path = format!("/api/v1/reminder-settings/{id}");
     let replay = async || {
-        put_all(&reported).await;
+        author.report_all(&reported).await;
         let mut moved = reported.clone();
-        moved.iter_mut().for_each(|item| item["state"]["expiresOn"] = json!("2027-07-01"));
-        put_all(&moved).await;
-        put_all(&reported).await;
+        moved.iter_mut().for_each(|(_, item)| item["state"]["expiresOn"] = json!("2027-07-01"));
+        author.report_all(&moved).await;
+        author.report_all(&reported).await;
         for change in [json!({ "active": false }), json!({ "active": true, "maxLateness": "365d" })] {
-            client.patch(&path, change).await.expect(200);
+            author.change(&id, change).await;
             bed.tick().await;
         }
-        client.post("/api/v1/reconciliations/dateBased/run", json!({})).await.expect(200);
-        client.advance("1d").await;
+        author.look_now("dateBased").await;
+        author.advance("1d").await;
         assert_eq!(bed.sent().len(), sources);
     };
     replay().await;
@@ -152,17 +160,15 @@ enum Stop {
 }
 
 impl Stop {
-    async fn send(self, client: &Client, setting: &str, place: &str) {
-        let path = format!("/api/v1/reminder-settings/{setting}");
-        let source = format!("/api/v1/sources/{place}");
+    async fn send(self, author: &Author, setting: &str, place: &str) {
         match self {
             Self::Inactive => {
                 let body = json!({ "businessUnit": "nz", "active": false, "state": due_now() });
-                client.put(&source, body).await.expect(200);
+                author.report(place, body).await;
             }
-            Self::Deleted => drop(client.delete(&source).await.expect(204)),
-            Self::SettingOff => drop(client.patch(&path, json!({ "active": false })).await.expect(200)),
-            Self::SettingRemoved => drop(client.delete(&path).await.expect(204)),
+            Self::Deleted => author.report_gone(place).await,
+            Self::SettingOff => author.change(setting, json!({ "active": false })).await,
+            Self::SettingRemoved => author.remove(setting).await,
         }
     }
 }
@@ -173,8 +179,7 @@ fn due_now() -> Value {
 }
 
 async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
+    let author = Author::in_auckland(&bed).await;
     for stop in [Stop::Inactive, Stop::Deleted, Stop::SettingOff, Stop::SettingRemoved] {
         let (mut stopped, mut late) = (0, 0);
         let rounds = if bed.database() == Database::Sqlite { scale(5, 5_000) } else { scale(1, 500) };
@@ -189,17 +194,17 @@ async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
                     body["filter"] =
                         json!({ "questionId": "state.only", "op": "==", "value": source.as_str() });
                 });
-                let id = setting(&client, own).await;
+                let id = author.setting(own).await;
                 let mut state = due_now();
                 state["only"] = json!(source);
                 let body = json!({ "businessUnit": "nz", "state": state });
-                put_source(&client, &format!("{kind}/{source}"), body).await;
+                author.report(&format!("{kind}/{source}"), body).await;
                 pairs.push((id, source));
             }
             let mut stopping = tokio::task::JoinSet::new();
             for (id, source) in pairs.clone() {
-                let (client, place) = (client.clone(), format!("{kind}/{source}"));
-                stopping.spawn(async move { stop.send(&client, &id, &place).await });
+                let (author, place) = (author.clone(), format!("{kind}/{source}"));
+                stopping.spawn(async move { stop.send(&author, &id, &place).await });
             }
             // One has come before anything is due; the others race.
             stopping.join_next().await.unwrap().unwrap();

@@ -9,16 +9,14 @@ use punctual_engine::{
     Event, EventSink, EventSinks, StoredEvent,
     events::{IncomingEvent, SOURCE_CHANGED, Touched},
 };
+use punctual_model::WorkStatus;
 use punctual_store::{StoreError, Tx, sources::SourceChange};
 use punctual_testkit::{Seeded, TestBed, on_both};
 use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::{
-    client::Client,
-    reminders::{first_aid, put_source, rows, setting, unit},
-};
+use crate::author::{Author, Which, first_aid};
 
 on_both! {
     r02_events_and_changed_settings_agree_in_the_end;
@@ -103,21 +101,19 @@ async fn while_it_is_put<T: Send + 'static>(
 }
 
 async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let author = client.clone();
-    while_it_is_put(&bed, async move { setting(&author, first_aid(|_| {})).await }).await;
-    assert_eq!(rows(&client, "&status=pending").await.len(), 3);
+    let author = Author::in_auckland(&bed).await;
+    let other = author.clone();
+    while_it_is_put(&bed, async move { other.setting(first_aid(|_| {})).await }).await;
+    assert_eq!(author.rows(Which::Status(WorkStatus::Pending)).await.len(), 3);
     bed.leaves_open("what is planned");
 }
 
 async fn a_new_zone_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(&client, first_aid(|_| {})).await;
-    let (author, worker) = (client.clone(), bed.clone());
+    let author = Author::in_auckland(&bed).await;
+    let id = author.setting(first_aid(|_| {})).await;
+    let (author, worker) = (author.clone(), bed.clone());
     let moves = async move {
-        unit(&author, "nz", "Pacific/Chatham").await;
+        author.unit("nz", "Pacific/Chatham").await;
         worker.tick().await
     };
     while_it_is_put(&bed, moves).await;
@@ -134,30 +130,29 @@ fn document(days: u64) -> Value {
 }
 
 async fn r02_events_and_changed_settings_agree_in_the_end(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(&client, first_aid(|_| {})).await;
+    let author = Author::in_auckland(&bed).await;
+    let id = author.setting(first_aid(|_| {})).await;
     for n in 0..20 {
-        put_source(&client, &format!("document/{n}"), document(n)).await;
+        author.report(&format!("document/{n}"), document(n)).await;
     }
     let mut tasks = Vec::new();
     for writer in 0..4 {
-        let client = client.clone();
+        let author = author.clone();
         tasks.push(tokio::spawn(async move {
             let random = Seeded::new(writer);
             for _ in 0..25 {
-                let place = format!("/api/v1/sources/document/{}", random.below(20));
+                let place = format!("document/{}", random.below(20));
                 let body = document(random.below(120));
-                client.put(&place, body).await.expect(200);
+                author.report(&place, body).await;
             }
         }));
     }
-    let (author, path) = (client.clone(), format!("/api/v1/reminder-settings/{id}"));
+    let (other, setting) = (author.clone(), id.clone());
     tasks.push(tokio::spawn(async move {
         for round in 0..12 {
             let offsets = [json!([30, 7, 1]), json!([14, 2]), json!([5, 0, -3])][round % 3].clone();
             let date = json!({ "field": "/expiresOn", "offsetsDays": offsets, "sendTime": format!("{:02}:00", 8 + round) });
-            while author.patch(&path, json!({ "date": date, "active": round % 4 != 2 })).await.status != 200 {}
+            while other.try_to_change(&setting, json!({ "date": date, "active": round % 4 != 2 })).await.is_err() {}
         }
     }));
     let worker = bed.clone();
@@ -170,25 +165,23 @@ async fn r02_events_and_changed_settings_agree_in_the_end(bed: TestBed) {
         task.await.unwrap();
     }
     bed.tick().await;
-    let plan = client.post(&format!("/api/v1/reminder-settings/{id}/plan"), json!({})).await.expect(200);
-    let open = [&plan["create"], &plan["deactivate"], &plan["move"]];
-    assert_eq!(open, [&json!(0), &json!(0), &json!(0)], "nothing was missed: {plan}");
+    let plan = author.plan(&id, json!({})).await;
+    assert_eq!((plan.create, plan.deactivate, plan.moved), (0, 0, 0), "nothing was missed: {plan:?}");
     bed.leaves_open("what is planned");
 }
 
 async fn r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded(bed: TestBed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([0]))).await;
+    let author = Author::in_auckland(&bed).await;
+    let id = author.setting(first_aid(|body| body["date"]["offsetsDays"] = json!([0]))).await;
     let (mut sent, mut taken_back) = (0, 0);
     for n in 0..30 {
         // Due at nine in Auckland, four hours ago and on the same day: ready as soon as it is planned.
         let place = format!("document/{n}");
-        put_source(&client, &place, document(4)).await;
+        author.report(&place, document(4)).await;
         let mut inactive = document(4);
         inactive["active"] = json!(false);
-        let (teller, worker, to) = (client.clone(), bed.clone(), place.clone());
-        let reported = tokio::spawn(async move { put_source(&teller, &to, inactive).await });
+        let (teller, worker, to) = (author.clone(), bed.clone(), place.clone());
+        let reported = tokio::spawn(async move { teller.report(&to, inactive).await });
         let worked = tokio::spawn(async move { worker.tick().await });
         reported.await.unwrap();
         worked.await.unwrap();

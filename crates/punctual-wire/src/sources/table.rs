@@ -1,32 +1,48 @@
 //! Sources from CSV: the first record names the columns.
 
-use std::io::BufRead;
+use std::{fmt, io::BufRead};
 
-use anyhow::{Context, Result, anyhow, bail};
-use punctual_wire::csv::{Record, Records};
 use serde_json::{Map, Value, json};
 
-use super::{LINE_MAX, Read};
+use crate::csv::{Record, Records};
 
 /// Columns of one file.
 const COLUMNS_MAX: usize = 500;
+/// The longest line: a state of 64 KiB, escaped, with room to spare.
+pub const LINE_MAX: usize = 1 << 20;
 
-/// The sources of a file whose first record names its columns.
-pub fn sources(file: impl BufRead) -> Result<impl Iterator<Item = Result<Read>>> {
+/// Why a file is no table of sources, or one of its lines none.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TableFault(String);
+
+impl fmt::Display for TableFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TableFault {}
+
+/// A source as an item of a bulk request, with its line and how far the file has been read.
+pub type TableRow = (u64, u64, Map<String, Value>);
+
+/// The sources of a file whose first record names its columns: `id` and, where they are there, `type`, `businessUnit`, `active`,
+/// `sequence` and `occurredAt`; every other column is a field of the state.
+pub fn sources(file: impl BufRead) -> Result<impl Iterator<Item = Result<TableRow, TableFault>>, TableFault> {
     let mut records = Records::new(file, LINE_MAX).strict();
-    let (_, header) = next(&mut records).context("the file is empty")??;
+    let (_, header) = next(&mut records).ok_or_else(|| TableFault("the file is empty".to_owned()))??;
     let header: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
     if !header.iter().any(|name| name == "id") {
-        bail!("the header has no column `id`");
+        return Err(TableFault("the header has no column `id`".to_owned()));
     }
     if header.len() > COLUMNS_MAX {
-        bail!("the header has more than {COLUMNS_MAX} columns");
+        return Err(TableFault(format!("the header has more than {COLUMNS_MAX} columns")));
     }
     Ok(std::iter::from_fn(move || {
         let read = next(&mut records)?.and_then(|(line, cells)| {
             let (found, named) = (cells.len(), header.len());
             if found != named {
-                return Err(anyhow!("line {line} has {found} columns, the header {named}"));
+                return Err(TableFault(format!("line {line} has {found} columns, the header {named}")));
             }
             Ok((line, records.bytes(), source(&header, cells)))
         });
@@ -35,19 +51,18 @@ pub fn sources(file: impl BufRead) -> Result<impl Iterator<Item = Result<Read>>>
 }
 
 /// The next record that has anything in it.
-fn next(records: &mut Records<impl BufRead>) -> Option<Result<(u64, Vec<String>)>> {
+fn next(records: &mut Records<impl BufRead>) -> Option<Result<(u64, Vec<String>), TableFault>> {
     loop {
         let Record { line, cells } = match records.next()? {
             Ok(record) => record,
-            Err(error) => return Some(Err(anyhow::Error::from(error).context("a line cannot be read"))),
+            Err(error) => return Some(Err(TableFault(format!("a line cannot be read: {error}")))),
         };
         let is_blank = |cells: &[String]| cells.len() == 1 && cells[0].trim().is_empty();
         match cells {
             Ok(cells) if is_blank(&cells) => {}
             cells => {
-                return Some(
-                    cells.map(|cells| (line as u64, cells)).map_err(|why| anyhow!("line {line}: {why}")),
-                );
+                let cells = cells.map(|cells| (line as u64, cells));
+                return Some(cells.map_err(|why| TableFault(format!("line {line}: {why}"))));
             }
         }
     }
@@ -93,8 +108,8 @@ mod tests {
         let fault = |text: &str| {
             let found = sources(text.as_bytes()).map(|mut items| items.find_map(Result::err));
             match found {
-                Ok(fault) => format!("{:#}", fault.unwrap()),
-                Err(fault) => format!("{fault:#}"),
+                Ok(fault) => fault.unwrap().to_string(),
+                Err(fault) => fault.to_string(),
             }
         };
         assert_eq!(fault(""), "the file is empty");
