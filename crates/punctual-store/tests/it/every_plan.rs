@@ -60,7 +60,6 @@ const BROAD: &[&str] = &["kind", "status"];
 
 /// Statements that may read a growing table in large part, and why.
 const COLD: &[(&str, &str)] = &[
-    ("doctor.bloat", "PostgreSQL's own figures, when somebody asks"),
     ("delivery_policy.standing", "whether there are any preferences: it ends with the first"),
     ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
     ("notifications.purge_size", "once a day"),
@@ -279,10 +278,13 @@ fn whole_reads(node: &Value, is_limited: bool) -> Vec<String> {
     let text = |field: &str| node[field].as_str().unwrap_or_default();
     let (kind, table, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
     let mut found = Vec::new();
-    if kind == "Seq Scan" && !SMALL.contains(&table) {
+    // PostgreSQL plans reads of its catalogs by what the whole server holds: other databases come and go.
+    let is_catalog = table.starts_with("pg_") || index.starts_with("pg_");
+    if kind == "Seq Scan" && !is_catalog && !SMALL.contains(&table) {
         found.push(format!("reads {table} whole"));
     }
-    let of_small = SMALL.iter().any(|small| *small == table || index.starts_with(&format!("{small}_")));
+    let of_small =
+        is_catalog || SMALL.iter().any(|small| *small == table || index.starts_with(&format!("{small}_")));
     let walks =
         kind.contains("Index") && !of_small && !SHORT.contains(&index) && !is_selective(text("Index Cond"));
     // A limit ends a walk in order; rows that a filter leaves out are walked over.
