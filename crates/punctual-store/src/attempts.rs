@@ -36,10 +36,10 @@ pub struct Intent {
     pub channel: String,
 }
 
-const INTEND: Sql = sql!(
-    "attempts.intend", each Intent, after 2,
-    "INSERT INTO attempts (notification_seq, target, n, channel, node, started_at) {values {*}, $2, $1}",
-);
+pub(crate) const INTEND_ROWS: &str =
+    "INSERT INTO attempts (notification_seq, target, n, channel, node, started_at) {values {*}, $2, $1}";
+
+pub(crate) const INTEND: Sql = sql!("attempts.intend", each Intent, after 2, INTEND_ROWS);
 
 /// Writes down what is about to be sent, and by which node.
 #[boxed]
@@ -61,14 +61,13 @@ pub struct AttemptResult {
 
 // A late answer is kept even where the sweep had already called the attempt uncertain: it is the truth, and a
 // recorded yes keeps the next attempt away from that target.
-const RECORD: Sql = sql!(
-    "attempts.record", each AttemptResult, after 0,
-    "UPDATE attempts
+pub(crate) const RECORD_ROWS: &str = "UPDATE attempts
      SET finished_at = {.finished_at}, outcome = {.outcome}, provider_id = {.provider_id}, answer = {.answer}
      {from rows}
      WHERE attempts.notification_seq = {.seq} AND attempts.target = {.target} AND attempts.n = {.n}
-       AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')",
-);
+       AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')";
+
+pub(crate) const RECORD: Sql = sql!("attempts.record", each AttemptResult, after 0, RECORD_ROWS);
 
 /// Writes what came of attempts.
 #[boxed]

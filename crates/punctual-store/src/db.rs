@@ -33,13 +33,13 @@ pub use open::{Durability, Store, StoreOptions};
 pub use postgres::Held;
 pub use record::{Cells, Record};
 pub use sets::SetRow;
-#[cfg(test)]
-pub(crate) use sets::columns_of;
-pub(crate) use sets::with_rows;
+pub(crate) use sets::{columns_of, with_rows};
 pub(crate) use sqlite::Session;
 pub use sqlite::{SqliteThread, copy_sqlite};
 pub use text::Field;
-pub(crate) use text::{Dialect, Measure, Sets, Shape, measure, render, sql};
+pub(crate) use text::{
+    Dialect, Measure, Piece, Sets, Shape, join, joined_length, joined_sql, measure, render, sql,
+};
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
@@ -66,6 +66,8 @@ pub struct Sql {
     postgres: &'static str,
     /// How SQLite's text takes its sets.
     sets: Sets,
+    /// The statements that this one does at once on PostgreSQL; their crash points are passed beside its own.
+    joins: &'static [&'static str],
 }
 
 impl Sql {
@@ -76,7 +78,19 @@ impl Sql {
 
     /// The databases differ; the two texts stand side by side.
     pub const fn each(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { name, sqlite, postgres, sets: Sets::new(false, sqlite.as_bytes()) }
+        Self { name, sqlite, postgres, sets: Sets::new(false, sqlite.as_bytes()), joins: &[] }
+    }
+
+    /// What `joined_sql!` has made: SQLite runs the statements one by one.
+    pub(crate) const fn joined(
+        name: &'static str,
+        joins: &'static [&'static str],
+        postgres: &'static [u8],
+    ) -> Self {
+        match str::from_utf8(postgres) {
+            Ok(postgres) => Self { joins, ..Self::each(name, "SELECT 1", postgres) },
+            Err(_) => panic!("a part of a text ends inside a character"),
+        }
     }
 
     /// What `sql!` has made of one text.
@@ -87,7 +101,7 @@ impl Sql {
         sets: Sets,
     ) -> Self {
         match (str::from_utf8(sqlite), str::from_utf8(postgres)) {
-            (Ok(sqlite), Ok(postgres)) => Self { name, sqlite, postgres, sets },
+            (Ok(sqlite), Ok(postgres)) => Self { name, sqlite, postgres, sets, joins: &[] },
             _ => panic!("a part of a text ends inside a character"),
         }
     }
@@ -148,6 +162,9 @@ impl Conn<'_> {
     /// What `fetch_all` does for every record alike.
     #[boxed]
     async fn fetch(&mut self, sql: &Sql, args: Vec<Arg>, read: Read) -> Result<Rows> {
+        for name in sql.joins {
+            self.faults().before(name)?;
+        }
         self.faults().before(sql.name)?;
         self.explain(sql, &args).await?;
         let rows = match self {
@@ -165,6 +182,9 @@ impl Conn<'_> {
             }
         };
         self.faults().after(sql.name)?;
+        for name in sql.joins {
+            self.faults().after(name)?;
+        }
         rows.map_err(|error| StoreError::statement(sql.name, error))
     }
 

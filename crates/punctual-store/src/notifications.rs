@@ -17,6 +17,7 @@ mod page;
 mod purge;
 mod query;
 mod settle;
+mod window;
 
 use jiff::Timestamp;
 use punctual_model::{
@@ -50,6 +51,7 @@ pub(crate) use query::contains_pattern;
 pub use query::{by_id, by_ids, is_busy, of_site};
 pub use settle::{Delivery, settle};
 pub use waiting::{Stuck, WAITS, is_stuck};
+pub use window::{Window, Written, write_window};
 
 /// A notification: what is read, what is claimed and what is inserted are the same row.
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
@@ -180,4 +182,4 @@ impl NotificationRow {
     }
 }
 
-crate::db::statements![; bisect, browse, claim, earliest, figures, insert, kpis, moves, operate, page, purge, query, settle];
+crate::db::statements![; bisect, browse, claim, earliest, figures, insert, kpis, moves, operate, page, purge, query, settle, window];

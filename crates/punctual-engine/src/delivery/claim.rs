@@ -144,8 +144,8 @@ impl Engine {
         let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
         let (mut sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
         let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
-        let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
-        report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
+        let unsent = Outcomes { rows: &settled, ..Outcomes::default() };
+        report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?.report);
         tx.commit().await?;
         self.advance_marks(key, which.first_level(), &starts, &places, now);
         for (row, delivery) in settled {

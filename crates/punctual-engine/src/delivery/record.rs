@@ -4,6 +4,7 @@
 //! row is split until that row is alone, and its answers are then written without anything else.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet},
     sync::Arc,
     time::Duration,
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use punctual_model::{AttemptOutcome, AuditAction, ReasonCode, SendOutcome};
 use punctual_store::{
     Lane, StoreError, Tx,
-    attempts::{self, AttemptResult},
+    attempts::{self, AttemptResult, Intent},
     audit,
     notifications::{self, Delivery, NotificationRow},
     receipts::{self, Expected},
@@ -23,7 +24,7 @@ use super::{
     DeliveryReport, Reservation, ToSend, Until, intent, parked,
     policy::circuit::ProbeResults,
     send::Answer,
-    settle::{Outcomes, reported},
+    settle::{Outcomes, Settled, reported},
     suppressed,
 };
 use crate::{
@@ -201,13 +202,14 @@ impl Engine {
         }
         let answers: Vec<_> = parts.iter().flat_map(Part::answered).collect();
         self.follow_answers(&mut tx, channel, &answers, now).await?;
-        let held = self.hold_next(&mut tx, parts).await?;
+        let next = claims_with_calls(parts);
+        let intents = self.next_intents(&mut tx, parts, &next, again).await?;
         let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
-        let settled: Vec<_> =
+        let rows: Vec<_> =
             parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
-        let outcomes = Outcomes { rows: &settled, attempts: &results, again };
-        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
-        self.write_intents(&mut tx, parts, &held, again, now).await?;
+        let outcomes = Outcomes { rows: &rows, attempts: &results, next: &next, intents: &intents, again };
+        let Settled { report, held } = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
+        withdraw_intents(&mut tx, parts).await?;
         tx.commit().await?;
         if concerns_channel {
             self.remember_circuits(&window.probe_results, circuits);
@@ -260,50 +262,27 @@ impl Engine {
         Ok(())
     }
 
-    /// Locks the notifications that have calls to start; returns those whose claims are still ours. Whoever sweeps such a
-    /// row comes before, or finds the intents that follow.
-    async fn hold_next(&self, tx: &mut Tx, parts: &[Part]) -> Result<HashSet<i64>, StoreError> {
-        let next = parts.iter().filter(|part| !part.intend.is_empty());
-        let tokens: Vec<(i64, i64)> = next.map(|part| (part.item.row.seq, part.item.row.version)).collect();
-        if tokens.is_empty() {
-            return Ok(HashSet::new());
-        }
-        Ok(notifications::hold(tx, &tokens).await?.into_iter().collect())
-    }
-
-    /// Writes the intents of calls that start next, and takes back those of calls that were not started.
-    async fn write_intents(
+    /// The intents of the calls that start next, without those that an unconfirmed commit may have written.
+    async fn next_intents(
         &self,
         tx: &mut Tx,
         parts: &[Part],
-        held: &HashSet<i64>,
+        next: &[(i64, i64)],
         again: bool,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let mut intents: Vec<_> = parts
-            .iter()
-            .filter(|part| held.contains(&part.item.row.seq))
-            .flat_map(|part| part.intend.iter().map(|target| intent(&part.item.row, target)))
-            .collect();
+    ) -> Result<Vec<Intent>, StoreError> {
+        let of_part = |part: &Part| part.intend.iter().map(|target| intent(&part.item.row, target)).collect();
+        let mut intents: Vec<Intent> =
+            parts.iter().flat_map(|part| -> Vec<Intent> { of_part(part) }).collect();
         if again && !intents.is_empty() {
-            // The commit before this one may have written them.
+            // Behind the commit before this one, if the database still works on it.
+            notifications::hold(tx, next).await?;
             let seqs = intents.iter().map(|intent| intent.seq).collect();
             let known = attempts::of(&mut tx.conn(), seqs).await?;
             let known: HashSet<(i64, String, i64)> =
                 known.into_iter().map(|row| (row.notification_seq, row.target, row.n)).collect();
             intents.retain(|one| !known.contains(&(one.seq, one.target.clone(), one.n)));
         }
-        if !intents.is_empty() {
-            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
-        }
-        let withdrawn: Vec<_> = parts
-            .iter()
-            .flat_map(|part| part.withdraw.iter().map(|target| intent(&part.item.row, target)))
-            .collect();
-        if !withdrawn.is_empty() {
-            attempts::withdraw(&mut tx.conn(), &withdrawn).await?;
-        }
-        Ok(())
+        Ok(intents)
     }
 
     /// Writes the answers of a notification that fails whatever is beside it. What its workflow wants done about them is
@@ -395,20 +374,51 @@ impl Engine {
     }
 }
 
-/// Writes what calls have answered, and counts the targets whose outcome is uncertain, each once.
-pub(super) async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Result<usize, StoreError> {
-    let is_uncertain = |result: &AttemptResult| result.outcome == AttemptOutcome::Uncertain;
-    if !results.iter().any(is_uncertain) {
-        if !results.is_empty() {
-            attempts::record(&mut tx.conn(), results).await?;
-        }
-        return Ok(0);
+/// The claims that have calls to start. Whoever sweeps such a row comes before they are locked, or finds the intents that
+/// follow.
+fn claims_with_calls(parts: &[Part]) -> Vec<(i64, i64)> {
+    let next = parts.iter().filter(|part| !part.intend.is_empty());
+    next.map(|part| (part.item.row.seq, part.item.row.version)).collect()
+}
+
+/// Takes back the intents of calls that were not started.
+async fn withdraw_intents(tx: &mut Tx, parts: &[Part]) -> Result<(), StoreError> {
+    let withdrawn: Vec<_> = parts
+        .iter()
+        .flat_map(|part| part.withdraw.iter().map(|target| intent(&part.item.row, target)))
+        .collect();
+    if !withdrawn.is_empty() {
+        attempts::withdraw(&mut tx.conn(), &withdrawn).await?;
     }
-    let (uncertain, certain): (Vec<_>, Vec<_>) = results.iter().cloned().partition(is_uncertain);
+    Ok(())
+}
+
+/// Writes what calls have answered.
+async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Result<(), StoreError> {
+    let (uncertain, certain) = parted(results);
     if !certain.is_empty() {
         attempts::record(&mut tx.conn(), &certain).await?;
     }
-    let counts = attempts::record_uncertain(&mut tx.conn(), &uncertain).await?;
+    write_uncertain(tx, &uncertain).await?;
+    Ok(())
+}
+
+/// What nobody knows the outcome of, and the rest.
+pub(super) fn parted(results: &[AttemptResult]) -> (Vec<AttemptResult>, Cow<'_, [AttemptResult]>) {
+    let is_uncertain = |result: &AttemptResult| result.outcome == AttemptOutcome::Uncertain;
+    if !results.iter().any(is_uncertain) {
+        return (Vec::new(), Cow::Borrowed(results));
+    }
+    let (uncertain, certain) = results.iter().cloned().partition(is_uncertain);
+    (uncertain, Cow::Owned(certain))
+}
+
+/// Marks the targets whose outcome is uncertain; returns how many, each counted once.
+pub(super) async fn write_uncertain(tx: &mut Tx, results: &[AttemptResult]) -> Result<usize, StoreError> {
+    if results.is_empty() {
+        return Ok(0);
+    }
+    let counts = attempts::record_uncertain(&mut tx.conn(), results).await?;
     Ok(counts.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum())
 }
 

@@ -50,8 +50,8 @@ impl Engine {
         let deliveries: Vec<Delivery> =
             rows.iter().map(|row| parked(row, ReasonCode::Restored, UNKNOWN.to_owned())).collect();
         let settled: Vec<(&NotificationRow, &Delivery)> = rows.iter().zip(&deliveries).collect();
-        let outcomes = Outcomes { rows: &settled, attempts: &[], again: false };
-        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
+        let outcomes = Outcomes { rows: &settled, ..Outcomes::default() };
+        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?.report;
         tx.commit().await?;
         Ok(report.parked)
     }

@@ -6,52 +6,69 @@ use jiff::Timestamp;
 use punctual_model::{AuditAction, NotificationId, NotificationStatus, Reach, ReasonCode, WorkId};
 use punctual_store::{
     Stage, StoreError, Tx,
-    attempts::AttemptResult,
+    attempts::{AttemptResult, Intent},
     audit,
-    notifications::{self, Delivery, NotificationRow},
+    notifications::{self, Delivery, NotificationRow, Window, Written},
     work,
 };
 
-use super::{DeliveryReport, event_id, owed::Reported, policy::digested, record::write_results};
+use super::{
+    DeliveryReport, event_id,
+    owed::Reported,
+    policy::digested,
+    record::{parted, write_uncertain},
+};
 use crate::{Engine, SettledWork};
 
 /// What became of notifications, to be written together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Outcomes<'a> {
     pub(super) rows: &'a [(&'a NotificationRow, &'a Delivery)],
     /// What calls have answered, of these notifications and of others that go on.
     pub(super) attempts: &'a [AttemptResult],
+    /// Claims with calls that start next, as number and token, and the intents of these calls.
+    pub(super) next: &'a [(i64, i64)],
+    pub(super) intents: &'a [Intent],
     /// The same was written before and not confirmed: a row already in its target state was written by us.
     pub(super) again: bool,
 }
 
+/// What was written.
+#[derive(Default)]
+pub(super) struct Settled {
+    pub(super) report: DeliveryReport,
+    /// Of the claims with calls that start next, those that are still ours: their intents are written.
+    pub(super) held: HashSet<i64>,
+}
+
 impl Engine {
-    /// Writes outcomes and answers. Notifications come before their attempts, in the order in which the sweep takes them:
-    /// the other way round the two could wait for each other.
+    /// Writes outcomes, answers, and the intents of the next calls. Notifications come before their attempts, in the order
+    /// in which the sweep takes them: the other way round the two could wait for each other.
     pub(super) async fn settle_deliveries_in(
         &self,
         tx: &mut Tx,
         outcomes: &Outcomes<'_>,
         now: Timestamp,
-    ) -> Result<DeliveryReport, StoreError> {
-        let Outcomes { rows, attempts, again } = *outcomes;
+    ) -> Result<Settled, StoreError> {
+        let Outcomes { rows, attempts, next, intents, again } = *outcomes;
+        let deliveries: Vec<&Delivery> = rows.iter().map(|(_, delivery)| *delivery).collect();
+        let (uncertain, certain) = parted(attempts);
+        let window = Window { deliveries: &deliveries, results: &certain, next, intents };
+        let Written { settled, held } =
+            notifications::write_window(tx, now, &self.config.node, &window).await?;
+        self.metrics.uncertain(write_uncertain(tx, &uncertain).await?);
         let mut report = DeliveryReport::default();
-        let held: HashSet<i64> = if rows.is_empty() {
-            HashSet::new()
-        } else {
-            let deliveries: Vec<&Delivery> = rows.iter().map(|(_, delivery)| *delivery).collect();
-            notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect()
-        };
-        let uncertain = write_results(tx, attempts).await?;
-        self.metrics.uncertain(uncertain);
         if rows.is_empty() {
-            return Ok(report);
+            return Ok(Settled { report, held });
         }
-        let already =
-            if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
+        let already = if again && settled.len() < rows.len() {
+            settled_before(tx, rows).await?
+        } else {
+            HashSet::new()
+        };
         let mut entries = Vec::new();
         for &(row, delivery) in rows {
-            if !held.contains(&delivery.seq) {
+            if !settled.contains(&delivery.seq) {
                 if already.contains(&delivery.seq) {
                     report.count(delivery);
                     continue;
@@ -90,10 +107,10 @@ impl Engine {
         }
         audit::append(&mut tx.conn(), now, &entries).await?;
         let settled: Vec<_> =
-            rows.iter().copied().filter(|(_, delivery)| held.contains(&delivery.seq)).collect();
+            rows.iter().copied().filter(|(_, delivery)| settled.contains(&delivery.seq)).collect();
         let back = reported(tx, &settled).await?;
         self.settle_workflows(tx, back, now).await?;
-        Ok(report)
+        Ok(Settled { report, held })
     }
 
     /// Counts settled notifications off their work rows; where none is open any more, the workflow decides what follows.

@@ -156,10 +156,52 @@ pub(crate) const fn render<const N: usize>(parts: &[&str], dialect: Dialect, sha
     out
 }
 
+/// A part of a text for PostgreSQL alone that writes several sets: its own set, numbered on from the part before.
+pub(crate) struct Piece {
+    pub shape: Shape,
+    pub parts: &'static [&'static str],
+}
+
+/// The length of a text of pieces.
+pub(crate) const fn joined_length(pieces: &[Piece]) -> usize {
+    let (mut length, mut number) = (0, 0);
+    while number < pieces.len() {
+        let piece = &pieces[number];
+        if number > 0 {
+            let before = &pieces[number - 1].shape;
+            assert!(piece.shape.after == before.after + before.fields.len(), "a set follows the one before");
+        }
+        length += measure(piece.parts, Dialect::Postgres, piece.shape).length;
+        number += 1;
+    }
+    length
+}
+
+pub(crate) const fn join<const N: usize>(pieces: &[Piece]) -> [u8; N] {
+    let mut out = [0; N];
+    let (mut from, mut number) = (0, 0);
+    while number < pieces.len() {
+        let piece = &pieces[number];
+        from = write_at(piece.parts, Dialect::Postgres, piece.shape, Some(&mut out), from).length;
+        number += 1;
+    }
+    out
+}
+
 const fn write(parts: &[&str], dialect: Dialect, shape: Shape, out: Option<&mut [u8]>) -> Measure {
+    write_at(parts, dialect, shape, out, 0)
+}
+
+const fn write_at(
+    parts: &[&str],
+    dialect: Dialect,
+    shape: Shape,
+    out: Option<&mut [u8]>,
+    length: usize,
+) -> Measure {
     let open = [Close::Nothing; DEPTH];
     let per_row = !shape.fields.is_empty();
-    let mut writer = Writer { dialect, shape, out, length: 0, hidden: 0, open, depth: 0, per_row, each: 0 };
+    let mut writer = Writer { dialect, shape, out, length, hidden: 0, open, depth: 0, per_row, each: 0 };
     let mut part = 0;
     while part < parts.len() {
         writer.part(parts[part].as_bytes());
@@ -564,6 +606,23 @@ macro_rules! sql {
     };
 }
 pub(crate) use sql;
+
+/// One statement for PostgreSQL that does what several do on SQLite: each round trip that is saved is time in which a
+/// channel's permits wait. `joined_sql!("name", for [ONE, OTHER], each Row, after 1 => ["WITH …"], each Other, after 5 => ["…"])`:
+/// the statements whose crash points are passed, and a part for each set.
+macro_rules! joined_sql {
+    ($name:literal, for [$($of:ident),+], $(each $row:ty, after $after:literal => [$($part:expr),+ $(,)?]),+ $(,)?) => {{
+        use $crate::db::{Piece, Shape, join, joined_length};
+        const PIECES: &[Piece] = &[$(Piece {
+            shape: Shape { columns: &[], fields: <$row as $crate::db::SetRow>::FIELDS, after: $after },
+            parts: &[$($part),+],
+        }),+];
+        const TEXT: [u8; joined_length(PIECES)] = join(PIECES);
+        const OF: &[&str] = &[$($of.name),+];
+        $crate::db::Sql::joined($name, OF, &TEXT)
+    }};
+}
+pub(crate) use joined_sql;
 
 #[cfg(test)]
 mod tests;

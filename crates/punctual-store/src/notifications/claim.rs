@@ -273,7 +273,7 @@ pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i6
 }
 
 // Nothing is written: each row that a renewal writes is a new version of all of it, and an entry in each of its indexes.
-const HOLD: Sql = sql!(
+pub(super) const HOLD: Sql = sql!(
     "notifications.hold", as Held,
     "SELECT seq, version AS token FROM notifications WHERE seq IN ({ints $1}) ORDER BY seq{postgres  FOR NO KEY UPDATE}",
 );

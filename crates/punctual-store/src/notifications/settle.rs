@@ -73,9 +73,8 @@ impl NotificationHead {
     }
 }
 
-const SETTLE: Sql = sql!(
-    "notifications.settle", each Delivery, after 1,
-    "UPDATE notifications
+/// What settling writes, here and with what else a window of calls writes.
+pub(super) const SETTLE_ROWS: &str = "UPDATE notifications
      SET status = {.status}, lease_expires_at = NULL, retry_count = {.retry_count},
          last_error = COALESCE({.last_error}, notifications.last_error), reason_code = {.reason},
          ready_at = COALESCE({.retry_at}, notifications.ready_at),
@@ -86,8 +85,9 @@ const SETTLE: Sql = sql!(
          version = notifications.version + 1
      {from rows}
      WHERE notifications.seq = {.seq} AND notifications.version = {.token}
-     {postgres RETURNING notifications.seq AS id}",
-);
+     {postgres RETURNING notifications.seq AS id}";
+
+pub(super) const SETTLE: Sql = sql!("notifications.settle", each Delivery, after 1, SETTLE_ROWS);
 
 /// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]

@@ -1,12 +1,13 @@
 //! The statements of `notifications` and `tombstones`.
 
 use punctual_model::{
-    ChannelKey, Json, NewNotification, NotificationId, NotificationSource, NotificationStatus, Reach,
-    ReasonCode, WorkId,
+    AttemptOutcome, ChannelKey, Json, NewNotification, NotificationId, NotificationSource,
+    NotificationStatus, Reach, ReasonCode, WorkId,
 };
 use punctual_store::{
     After,
-    notifications::{self, AsOf, Delivery, LaneStart, NotificationFilter, NotificationRow, Stuck},
+    attempts::{self, AttemptResult, Intent},
+    notifications::{self, AsOf, Delivery, LaneStart, NotificationFilter, NotificationRow, Stuck, Window},
 };
 use punctual_testkit::{Database, TestBed, new_work, on_both};
 use serde_json::json;
@@ -20,6 +21,7 @@ on_both! {
     settle_and_renew_need_the_token;
     a_claim_is_held_with_its_token_alone_and_not_written;
     a_delivery_writes_what_it_says;
+    a_window_writes_what_is_still_claimed_whatever_else_is_in_it;
     the_earliest_of_each_channel_is_found_whatever_its_priority;
     expired_claims_come_oldest_first;
     retry_and_discard_are_for_parked_ones_only;
@@ -295,6 +297,77 @@ async fn a_delivery_writes_what_it_says(bed: TestBed) {
         (Some("permanent"), Some("451"))
     );
     assert_eq!((parked.delivered_at, parked.finished_at), (None, Some(bed.now())));
+}
+
+/// PostgreSQL writes a window with one statement and SQLite with several: every mixture of its parts does the same on both.
+async fn a_window_writes_what_is_still_claimed_whatever_else_is_in_it(bed: TestBed) {
+    for mixture in 0..8_u8 {
+        let [settles, answers, starts] = [1, 2, 4].map(|part| mixture & part > 0);
+        for address in ["ends@example.org", "ended@example.org", "goes-on@example.org", "taken@example.org"] {
+            insert_one(&bed, address, |_| {}).await;
+        }
+        let rows = claim(&bed, 4).await;
+        let intent = |row: &NotificationRow, target: &str| Intent {
+            seq: row.seq,
+            target: target.into(),
+            n: row.attempts,
+            channel: row.channel.to_string(),
+        };
+        let mut tx = bed.begin().await;
+        let first: Vec<Intent> = rows.iter().map(|row| intent(row, "first")).collect();
+        attempts::intend(&mut tx.conn(), bed.now(), "before", &first).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let over = Delivery { token: rows[1].version - 1, ..delivery(&rows[1], "delivered") };
+        let deliveries = [delivery(&rows[0], "delivered"), over];
+        let results = [0, 2].map(|at: usize| AttemptResult {
+            seq: rows[at].seq,
+            target: "first".into(),
+            n: 1,
+            finished_at: bed.now(),
+            outcome: AttemptOutcome::Delivered,
+            provider_id: None,
+            answer: None,
+        });
+        let next = [(rows[2].seq, rows[2].version), (rows[3].seq, rows[3].version - 1)];
+        let intents = [intent(&rows[2], "second"), intent(&rows[3], "second")];
+        let deliveries: Vec<&Delivery> = deliveries.iter().filter(|_| settles).collect();
+        let window = Window {
+            deliveries: &deliveries,
+            results: if answers { &results } else { &[] },
+            next: if starts { &next } else { &[] },
+            intents: if starts { &intents } else { &[] },
+        };
+        let mut tx = bed.begin().await;
+        let written = notifications::write_window(&mut tx, bed.now(), "node", &window).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let only = |is_there: bool, seq: i64| is_there.then_some(seq).into_iter().collect();
+        assert_eq!((written.settled, written.held), (only(settles, rows[0].seq), only(starts, rows[2].seq)));
+        let mut statuses = Vec::new();
+        for row in &rows {
+            statuses.push(bed.notification(&row.id.to_string()).await.status.as_str());
+        }
+        assert_eq!(
+            statuses,
+            [if settles { "delivered" } else { "pending" }, "pending", "pending", "pending"]
+        );
+        let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+        let found = attempts::of(&mut bed.read().await.conn(), seqs.clone()).await.unwrap();
+        let answered = answers.then_some(AttemptOutcome::Delivered);
+        let mut expected: Vec<(i64, &str, Option<AttemptOutcome>)> = seqs
+            .iter()
+            .zip([answered, None, answered, None])
+            .map(|(seq, outcome)| (*seq, "first", outcome))
+            .collect();
+        expected.extend(starts.then_some((rows[2].seq, "second", None)));
+        let mut found: Vec<_> =
+            found.iter().map(|row| (row.notification_seq, row.target.as_str(), row.outcome)).collect();
+        found.sort_by_key(|row| (row.0, row.1));
+        expected.sort_by_key(|row| (row.0, row.1));
+        assert_eq!(found, expected, "mixture {mixture}");
+    }
+    bed.leaves_open("rows only");
 }
 
 async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: TestBed) {
