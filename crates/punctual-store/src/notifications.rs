@@ -38,7 +38,7 @@ pub use figures::{
     Ending, QueueAges, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered,
     queue_ages,
 };
-pub use insert::{InsertedNotification, PresentState, insert_absent, present};
+pub use insert::{InsertedNotification, Insertion, PresentState, insert_absent, insert_prepared, present};
 pub use kpis::{AsOf, DeliveredIn, Kpis, SiteKpis, delivered_in, failed_events, kpis, site_kpis};
 pub use moves::{ListMove, Place as LanePlace, join_lane, move_with_list};
 pub use operate::{

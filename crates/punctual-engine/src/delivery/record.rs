@@ -191,6 +191,12 @@ impl Engine {
         again: bool,
     ) -> Result<Written, EngineError> {
         let (key, now) = (channel.key.as_str(), self.clock.now());
+        // All that needs no transaction comes before it: others wait for the one that is open.
+        let answers: Vec<_> = parts.iter().flat_map(Part::answered).collect();
+        let next = claims_with_calls(parts);
+        let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
+        let rows: Vec<_> =
+            parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
         let mut tx = self.store.begin(Lane::Settle).await?;
         let mut circuits = Vec::new();
         if concerns_channel {
@@ -200,13 +206,8 @@ impl Engine {
                 self.free_slots(&mut tx, reservation, &window.ended, now).await?;
             }
         }
-        let answers: Vec<_> = parts.iter().flat_map(Part::answered).collect();
         self.follow_answers(&mut tx, channel, &answers, now).await?;
-        let next = claims_with_calls(parts);
         let intents = self.next_intents(&mut tx, parts, &next, again).await?;
-        let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
-        let rows: Vec<_> =
-            parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
         let outcomes = Outcomes { rows: &rows, attempts: &results, next: &next, intents: &intents, again };
         let Settled { report, held } = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
         withdraw_intents(&mut tx, parts).await?;

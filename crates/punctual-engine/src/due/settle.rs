@@ -9,14 +9,18 @@ use punctual_model::{
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
-    notifications::{self, NotificationRow},
+    notifications::{self, Insertion, NotificationRow},
     work::{self, Asked, QueuedRow, Settlement},
 };
 
 use super::{DueReport, trace::Trace};
 use crate::{
-    Claimed, Engine, EngineError, Registration, arrivals::Arrived, delivery::HandOver, events::Touched,
-    intake::route, registration::DecidedBatch,
+    Claimed, Engine, EngineError, Registration,
+    arrivals::Arrived,
+    delivery::{HandOver, Open},
+    events::Touched,
+    intake::route,
+    registration::DecidedBatch,
 };
 
 /// One decided row, split into what each statement needs.
@@ -39,6 +43,21 @@ pub(super) struct SettledBatch {
     planned: Touched,
     /// End when the batch is on disk.
     spans: Vec<Span>,
+}
+
+/// Notifications of decided rows, ready to be inserted.
+struct Queue {
+    rows: Vec<NotificationRow>,
+    /// Permits for those that this node sends itself; what is not used of them is free again with this.
+    reserved: Vec<Open>,
+    insertion: Insertion,
+}
+
+impl Queue {
+    fn retain(&mut self, keep: impl FnMut(&NotificationRow) -> bool) {
+        self.rows.retain(keep);
+        self.insertion = Insertion::of(&self.rows);
+    }
 }
 
 impl Engine {
@@ -91,8 +110,8 @@ impl Engine {
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
         // The database works on the rows while their messages are prepared.
         let mut conn = tx.conn();
-        let (held, mut queued) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
-            queued(wanted, channels, follows, now)
+        let (held, mut queue) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
+            self.prepare_queue(queued(wanted, channels, follows, now), now, sends_itself)
         });
         let held = held?;
         let everything_held = held.len() == outcomes.len();
@@ -126,16 +145,16 @@ impl Engine {
             }
         }
         if !everything_held {
-            queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id.0)));
+            queue.retain(|item| item.work_id.is_some_and(|id| held.contains(&id.0)));
             if let Some(own) = &mut own {
                 own.retain(&|work| held.contains(&work));
             }
         }
-        report.notifications = queued.len();
-        if queued.len() > work::NAMED {
-            work::keep_queued(&mut tx.conn(), &not_named(&queued)).await?;
+        report.notifications = queue.rows.len();
+        if queue.rows.len() > work::NAMED {
+            work::keep_queued(&mut tx.conn(), &not_named(&queue.rows)).await?;
         }
-        let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
+        let hand_over = self.queue_in(tx, queue, now).await?;
         self.publish_arrivals(tx, now, &arrived).await?;
         let planned = self.write_beside(tx, now, own, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
@@ -164,25 +183,24 @@ impl Engine {
         (report, hand_over)
     }
 
+    fn prepare_queue(&self, mut rows: Vec<NotificationRow>, now: Timestamp, sends_itself: bool) -> Queue {
+        self.store.quotas().place(&mut rows);
+        let reserved = if sends_itself { self.reserve(&mut rows, now) } else { Vec::new() };
+        Queue { insertion: Insertion::of(&rows), rows, reserved }
+    }
+
     /// Inserts the notifications of decided rows, already claimed where this node may send them itself.
-    async fn queue_in(
-        &self,
-        tx: &mut Tx,
-        mut queued: Vec<NotificationRow>,
-        now: Timestamp,
-        sends_itself: bool,
-    ) -> Result<HandOver, StoreError> {
-        if queued.is_empty() {
+    async fn queue_in(&self, tx: &mut Tx, queue: Queue, now: Timestamp) -> Result<HandOver, StoreError> {
+        let Queue { rows, reserved, insertion } = queue;
+        if rows.is_empty() {
             return Ok(HandOver::default());
         }
-        self.store.quotas().place(&mut queued);
-        let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
-        let refs: Vec<&NotificationRow> = queued.iter().collect();
-        let inserted = notifications::insert_absent(&mut tx.conn(), &refs).await?;
-        for item in queued.iter().filter(|item| item.lease_expires_at.is_none()) {
+        let refs: Vec<&NotificationRow> = rows.iter().collect();
+        let inserted = notifications::insert_prepared(&mut tx.conn(), &refs, insertion).await?;
+        for item in rows.iter().filter(|item| item.lease_expires_at.is_none()) {
             tx.raise(Stage::Delivery, item.ready_at);
         }
-        self.intend_own(tx, queued, inserted, reserved, now).await
+        self.intend_own(tx, rows, inserted, reserved, now).await
     }
 
     fn outcome(
@@ -296,8 +314,7 @@ fn identify(row: &Claimed, new: &mut Vec<NewNotification>) {
 }
 
 fn coordinates(new: &[NewNotification]) -> String {
-    let ids: Vec<String> = new.iter().map(|item| item.id.to_string()).collect();
-    work::coordinates(&ids).to_string()
+    work::coordinates(&new.iter().map(|item| item.id).collect::<Vec<_>>())
 }
 
 /// What the rows do not name themselves, because they queued too much.

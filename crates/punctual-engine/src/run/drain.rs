@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use futures_util::future::join_all;
 use punctual_store::Stage;
+use tokio::task::JoinSet;
 
 use super::{Node, REST_AFTER_FAILURE, REST_WHEN_TAKEN};
 
@@ -54,8 +54,13 @@ impl Node {
             // One row that is due does not need several workers to find that there is no second.
             let mut last = node.drain_batch(&kind).await;
             if last == Last::Full {
-                let workers = (0..node.engine.config.batches_at_once).map(|_| node.drain_to_the_end(&kind));
-                join_all(workers).await;
+                // Each on a task of its own: one prepares its rows on another core while the database works for the others.
+                let mut workers = JoinSet::new();
+                for _ in 0..node.engine.config.batches_at_once {
+                    let (node, kind) = (node.clone(), kind.clone());
+                    workers.spawn(async move { node.drain_to_the_end(&kind).await });
+                }
+                workers.join_all().await;
                 last = Last::Short;
             }
             let goes_on = match last {

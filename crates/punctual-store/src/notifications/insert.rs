@@ -5,7 +5,7 @@ use punctual_model::{InputHash, NotificationId, NotificationStatus};
 
 use super::NotificationRow;
 use crate::{
-    db::{Conn, Result, Sql, Unchecked, args, sql, with_rows},
+    db::{Arg, Conn, Result, SetRow, Sql, Unchecked, args, sql, with_rows},
     uploads,
 };
 
@@ -28,6 +28,15 @@ const INSERT_ABSENT: Sql = sql!(
      {postgres RETURNING seq, id}",
 );
 
+/// Rows as the statement takes them: prepared while the database does something else.
+pub struct Insertion(Vec<Arg>);
+
+impl Insertion {
+    pub fn of(rows: &[impl SetRow]) -> Self {
+        Self(with_rows(args![], rows))
+    }
+}
+
 /// Inserts what is new, numbered in the order of the set; returns what was inserted. Callers that may bring the same ids
 /// bring them in one order, so that they cannot deadlock: that of the ids, or that of the one site they come from.
 #[boxed]
@@ -35,8 +44,18 @@ pub async fn insert_absent(
     conn: &mut Conn<'_>,
     rows: &[&NotificationRow],
 ) -> Result<Vec<InsertedNotification>> {
+    insert_prepared(conn, rows, Insertion::of(rows)).await
+}
+
+/// The same with rows that were prepared before.
+#[boxed]
+pub async fn insert_prepared(
+    conn: &mut Conn<'_>,
+    rows: &[&NotificationRow],
+    prepared: Insertion,
+) -> Result<Vec<InsertedNotification>> {
     let record = |row: usize, seq| InsertedNotification { seq, id: rows[row].id };
-    let inserted = conn.insert(&INSERT_ABSENT, with_rows(args![], rows), record).await?;
+    let inserted = conn.insert(&INSERT_ABSENT, prepared.0, record).await?;
     let with_files: Vec<&NotificationRow> =
         rows.iter().copied().filter(|row| row.attachments.is_some()).collect();
     if !with_files.is_empty() {

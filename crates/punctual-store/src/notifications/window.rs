@@ -83,11 +83,20 @@ pub async fn write_window(tx: &mut Tx, now: Timestamp, node: &str, window: &Wind
     if !window.next.is_empty() {
         written.held = hold(tx, window.next).await?.into_iter().collect();
     }
-    if !window.deliveries.is_empty() {
-        written.settled = settle(&mut tx.conn(), now, window.deliveries).await?.into_iter().collect();
-    }
+    // The results are prepared while the database settles.
+    let mut conn = tx.conn();
+    let (settled, results) = tokio::join!(
+        async {
+            match window.deliveries {
+                [] => Ok(Vec::new()),
+                deliveries => settle(&mut conn, now, deliveries).await,
+            }
+        },
+        async { with_rows(args![], window.results) }
+    );
+    written.settled = settled?.into_iter().collect();
     if !window.results.is_empty() {
-        attempts::record(&mut tx.conn(), window.results).await?;
+        conn.execute(&RECORD, results).await?;
     }
     let is_held = |intent: &&Intent| written.held.contains(&intent.seq);
     let intents: Vec<Intent> = window.intents.iter().filter(is_held).cloned().collect();

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use punctual_boxed::{Record, SetRow, boxed};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use punctual_model::NotificationId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::WorkRow;
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
@@ -19,12 +20,17 @@ struct Coordinates {
     notifications: Vec<String>,
 }
 
-/// The coordinates of a decision that queued these.
-pub fn coordinates(ids: &[String]) -> Value {
-    match ids.get(..NAMED) {
-        Some(first) if ids.len() > NAMED => json!({ "notifications": first, "count": ids.len() }),
-        _ => json!({ "notifications": ids }),
+/// The coordinates of a decision that queued these, as JSON.
+pub fn coordinates(ids: &[NotificationId]) -> String {
+    #[derive(Serialize)]
+    struct Queued<'a> {
+        notifications: &'a [NotificationId],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        count: Option<usize>,
     }
+    let is_many = ids.len() > NAMED;
+    let queued = Queued { notifications: &ids[..ids.len().min(NAMED)], count: is_many.then_some(ids.len()) };
+    serde_json::to_string(&queued).unwrap_or_default()
 }
 
 fn named_in(row: &WorkRow) -> Vec<String> {
@@ -121,14 +127,20 @@ crate::db::statements![KEEP, OF, FORGET];
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_row_names_the_first_and_counts_the_rest() {
-        let ids = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
-        assert_eq!(coordinates(&ids(2)), json!({ "notifications": ["0", "1"] }));
-        assert_eq!(coordinates(&ids(NAMED)).get("count"), None);
-        let many = coordinates(&ids(21));
+        let written = |count: u128| {
+            let ids: Vec<_> = (0..count).map(|n| NotificationId(uuid::Uuid::from_u128(n))).collect();
+            serde_json::from_str::<Value>(&coordinates(&ids)).unwrap()
+        };
+        let one = |last| format!("00000000-0000-0000-0000-00000000000{last}");
+        assert_eq!(written(2), json!({ "notifications": [one(0), one(1)] }));
+        assert_eq!(written(NAMED as u128).get("count"), None);
+        let many = written(21);
         assert_eq!((many["notifications"].as_array().unwrap().len(), &many["count"]), (20, &json!(21)));
     }
 }
