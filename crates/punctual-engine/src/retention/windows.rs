@@ -64,7 +64,7 @@ impl Windows {
         self.of(window).map(|window| earlier(now, window))
     }
 
-    /// What happens to the rows of a table, as a sentence.
+    /// The rule of a table as a sentence.
     pub fn rule_sentence(&self, rule: &TableRule) -> String {
         let days = |window: Window| {
             self.days(window).map(|days| match days {
@@ -74,17 +74,17 @@ impl Windows {
         };
         match rule.rule {
             Rule::Removed(window) => days(window)
-                .map_or_else(|| "Kept for good".to_owned(), |days| format!("Removed {days} after its end")),
+                .map_or_else(|| "Kept forever".to_owned(), |days| format!("Removed {days} after its end")),
             Rule::Stripped(window, what) => days(window).map_or_else(
-                || "Kept for good".to_owned(),
+                || "Kept forever".to_owned(),
                 |days| format!("Loses {what} {days} after its end"),
             ),
             Rule::Short(time) => format!("Removed after {time}"),
-            Rule::With(table) => format!("Goes with its row of {table}"),
-            Rule::AtItsEnd => "Goes at its end".to_owned(),
-            Rule::Defined => "Stays until somebody removes it".to_owned(),
-            Rule::Few => "Few rows, however much is sent".to_owned(),
-            Rule::ForGood => "Kept for good".to_owned(),
+            Rule::With(table) => format!("Removed with its row of {table}"),
+            Rule::AtItsEnd => "Removed when it ends".to_owned(),
+            Rule::Defined => "Kept until deleted".to_owned(),
+            Rule::Few => "Few rows; their number does not grow with messages".to_owned(),
+            Rule::ForGood => "Kept forever".to_owned(),
         }
     }
 }
@@ -93,10 +93,10 @@ impl Windows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowChange {
     pub window: Window,
-    /// Days; nothing for good.
+    /// Days; `None` keeps rows forever.
     pub from: Option<u64>,
     pub to: Option<u64>,
-    /// Rows that the next purge would take; not known for files.
+    /// Rows that the next purge would remove; unknown for files.
     pub rows: Option<i64>,
     /// There are more than were counted.
     pub is_more: bool,
