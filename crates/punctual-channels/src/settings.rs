@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         let texts = fields.iter().filter_map(|(field, value)| Some((field.as_str(), value.as_str()?)));
         let texts: Vec<_> = texts.collect();
         if texts.len() < fields.len() {
-            self.fault(name, "wrong_type", format!("`{name}` must have texts alone"));
+            self.fault(name, "wrong_type", format!("`{name}` must have only texts"));
         }
         texts
     }

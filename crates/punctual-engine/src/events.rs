@@ -120,7 +120,7 @@ impl EventSinks {
     }
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventTaken {
     Accepted {

@@ -86,7 +86,7 @@ pub struct EraseOptions {
     pub keep_suppressions: bool,
 }
 
-/// A plan of an erasure, or what became of one.
+/// A planned erasure, or the result of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Erasure {
     pub id: String,

@@ -48,7 +48,7 @@ const FACT: &str = "purge.last";
 pub struct PurgeReport {
     pub at: Timestamp,
     pub removed: usize,
-    /// Files that went, such as those of reports.
+    /// Removed files, such as those of reports.
     #[serde(default)]
     pub files: usize,
     pub keep_for_days: u64,

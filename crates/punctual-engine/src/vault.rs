@@ -53,7 +53,7 @@ pub enum VaultError {
     NoKey,
     #[error("it is sealed with the master key `{0}`, which this node does not have")]
     UnknownKey(String),
-    #[error("what is sealed was changed, or belongs elsewhere")]
+    #[error("the sealed secret was changed, or belongs to another field")]
     Damaged,
     /// The keys cannot be read or written where they are kept.
     #[error("{0}")]

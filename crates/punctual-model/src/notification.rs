@@ -116,7 +116,7 @@ pub struct NewNotification {
     pub not_after: Option<Timestamp>,
     /// What it is about, for people who want messages about some things only.
     pub topic: Option<String>,
-    /// The channels that are used one after another if its own fails.
+    /// The channels to use, in order, if its own channel fails.
     pub failover: Vec<ChannelKey>,
 }
 

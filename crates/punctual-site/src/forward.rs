@@ -27,7 +27,7 @@ use crate::{
     prepare::Prepared,
 };
 
-/// What one tick did.
+/// The counts of one tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardReport {
     /// Rows in the request.

@@ -29,7 +29,7 @@ pub enum StoreError {
     #[error("the database has schema {found}, this program knows {known}; run `punctual migrate` first")]
     OlderSchema { found: i64, known: i64 },
     #[error(
-        "a newer program has changed the database; it takes programs that know schema {needed}, this one knows {known}: start the newer version"
+        "a newer program has changed the database; programs must support schema {needed}, this one supports {known}: start the newer version"
     )]
     ProgramTooOld { needed: i64, known: i64 },
     #[error(
@@ -71,7 +71,7 @@ pub enum DriverError {
     Sqlite(#[from] rusqlite::Error),
     #[error("a row does not fit its record: {0}")]
     Decode(String),
-    #[error("a row was expected and there is none")]
+    #[error("an expected row does not exist")]
     NoRow,
     #[error("the transaction failed before and can only be rolled back")]
     Torn,

@@ -17,7 +17,7 @@ pub struct EventRow {
     /// The survey's instance that was answered, where it is about one.
     pub instance_public_id: Option<String>,
     pub survey_id: Option<i64>,
-    /// The work row that arrived, where it is about one.
+    /// The work row that arrived, if the event is about one.
     pub work_key: Option<String>,
     pub business_unit: Option<String>,
     /// What subscribers are given, a JSON object.

@@ -55,7 +55,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     until_signal(config.limits.clone(), listener, &node, routes, stop, running, presence).await
 }
 
-/// Whether links in messages would lead to this machine alone.
+/// Whether links in messages would only work on this machine.
 fn leads_nowhere(config: &Config, address: SocketAddr) -> bool {
     config.public_url.is_none() && (address.ip().is_loopback() || address.ip().is_unspecified())
 }

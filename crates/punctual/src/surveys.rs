@@ -21,7 +21,7 @@ pub struct SurveysArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Hand in the rows of a CSV file as events.
+    /// Import the rows of a CSV file as events.
     ///
     /// The first line names the columns. `recipient.address`, `recipient.locale` and `recipient.customerRef` say whom to
     /// ask; every other column is a field of the event.

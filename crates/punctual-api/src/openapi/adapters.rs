@@ -16,7 +16,7 @@ const STORED_SECRET: &str = "StoredSecret";
 pub fn describe_settings(document: &mut Value) {
     document["components"]["schemas"][STORED_SECRET] = json!({
         "type": "object",
-        "description": "A secret that is stored and stays as it is: what reading and exporting show in its place.",
+        "description": "A stored secret, kept unchanged. Reading and exporting return this in its place.",
         "properties": {"set": {"type": "boolean"}},
         "required": ["set"],
     });
@@ -37,7 +37,9 @@ fn describe(
         choices.push(json!({ "$ref": format!("{SCHEMAS}{schema}") }));
         schemas[schema] = settings(name, about);
     }
-    choices.push(json!({"type": ["object", "null"], "description": "The settings of an adapter of your own, or none."}));
+    choices.push(
+        json!({"type": ["object", "null"], "description": "The settings of a custom adapter, or none."}),
+    );
     for holder in holders {
         let field = &mut schemas[holder]["properties"]["settings"];
         let description = field["description"].clone();

@@ -73,7 +73,8 @@ impl NewSignOn {
         match self.client_secret.clone().over(secret, is_moved) {
             Ok(client_secret) => Ok(SignOnSettings { client_secret, ..self.settings.clone() }),
             Err(GivenForElsewhere) => {
-                let detail = "The issuer is another one than before, so say again where the secret is, or that there is none.";
+                let detail =
+                    "The issuer has changed: enter the secret reference again, or null for no secret.";
                 Err(CommandError::invalid("/clientSecret", "secret_required", detail))
             }
         }

@@ -331,9 +331,7 @@ impl Engine {
         if let Some(user) = &found.user {
             // Whoever removes their own account could not see the certificate.
             if user.email == by.name() {
-                outcome
-                    .kept
-                    .push("The account of whoever asked: another administrator removes it.".to_owned());
+                outcome.kept.push("Your own account: another administrator can remove it.".to_owned());
                 outcome.erased.retain(|count| count.kind != "users");
             } else {
                 self.delete_user(by, now, &user.id).await?;

@@ -72,7 +72,7 @@ fn recipe(warnings: &mut Vec<Warning>, index: usize, trigger: &SurveyTrigger) {
         warn(warnings, index, "recipe_no_template", detail);
     }
     if !has("recipient.address") {
-        let detail = "Without `recipient.address` a second person of the same event is taken for the first.";
+        let detail = "Without `recipient.address`, a second person of the same event is treated as a duplicate of the first.";
         warn(warnings, index, "recipe_no_recipient", detail);
     }
     let keys: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix("candidate.")).collect();

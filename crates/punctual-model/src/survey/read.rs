@@ -150,7 +150,7 @@ pub(crate) fn localised(
             None
         }
         _ => {
-            let detail = r#"A text is written as {"en": "…", "ar": "…"}, or as a text alone."#;
+            let detail = r#"A text must be {"en": "…", "ar": "…"}, or a plain string."#;
             faults.push(fault(pointer.to_owned(), "wrong_type", detail));
             None
         }

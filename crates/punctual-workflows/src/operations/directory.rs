@@ -45,7 +45,7 @@ pub async fn put_person_in(
     Ok(row)
 }
 
-/// Removes a person. Events and tasks keep the id; whoever is behind it gets nothing any more.
+/// Removes a person. Events and tasks keep the id; the person gets no further messages.
 #[boxed]
 pub async fn remove_person(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;

@@ -189,7 +189,7 @@ pub(super) fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
         let same = before.iter().find(|one| one["id"] == trigger["id"]);
         if same.is_some_and(|same| same["dedupRecipe"] != trigger["dedupRecipe"]) {
             let pointer = format!("/triggers/{index}/dedupRecipe");
-            let detail = "The duplicate rules have changed: whoever was asked before is asked again if their event comes again.";
+            let detail = "The duplicate rules have changed: people who were asked before are asked again if their event is repeated.";
             warnings.push(Warning { pointer, code: "recipe_changed", detail: detail.to_owned() });
         }
     }

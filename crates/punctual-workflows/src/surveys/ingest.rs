@@ -39,7 +39,7 @@ pub struct Item {
     pub occurred_at: Option<Timestamp>,
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It matched: an instance for each trigger, new or from before.

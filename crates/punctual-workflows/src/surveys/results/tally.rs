@@ -26,7 +26,7 @@ pub struct Results {
     pub version: Option<i64>,
     pub instances: i64,
     pub by_status: BTreeMap<InstanceStatus, i64>,
-    /// Instances that were reached: at least one message arrived, or they were answered.
+    /// Instances that were reached: at least one message arrived, or there is an answer.
     pub sent: i64,
     pub answered: i64,
     /// Answered among those that were reached, 0 to 1.
@@ -96,7 +96,7 @@ pub struct NpsScore {
     pub detractors: i64,
 }
 
-/// How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5.
+/// The number of satisfied ratings: those in the top quarter of the scale, such as 4 and 5 of 1 to 5.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CsatScore {
