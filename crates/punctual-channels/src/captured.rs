@@ -122,7 +122,7 @@ impl Captured {
         self.state().count
     }
 
-    /// Forgets what was sent; numbers go on counting.
+    /// Forgets what was sent; numbers continue counting.
     pub fn clear(&self) {
         let mut state = self.state();
         state.sent.clear();

@@ -161,7 +161,7 @@ impl HttpClient {
         Ok(Self { guard, tls, timeout, hidden, most_answer, clients: Mutex::default() })
     }
 
-    /// Reads this much of an answer, instead of the little that shows what became of a message.
+    /// Reads this much of an answer, instead of the little that shows the outcome of a message.
     #[must_use]
     pub fn reading(self, most_answer: usize) -> Self {
         Self { most_answer, ..self }
@@ -266,7 +266,7 @@ fn transient(error: String) -> SendOutcome {
     SendOutcome::Transient { error, retry_after: None }
 }
 
-/// The causes of a fault in a row, without the URL: it may carry a right of its own.
+/// The causes of a fault in a row, without the URL: it may carry its own right.
 fn causes(fault: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut next = fault.source();

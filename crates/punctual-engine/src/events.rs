@@ -152,7 +152,7 @@ impl IncomingEvent {
         Self { event, change: None, asked: None }
     }
 
-    /// What it leads to goes on with this trace.
+    /// What it leads to continues with this trace.
     #[must_use]
     pub fn asked_in(self, asked: Option<Asked>) -> Self {
         Self { asked, ..self }

@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was received, claimed, worked, sent, and how late.
+//! Prometheus metrics of the engine.
 
 mod figures;
 

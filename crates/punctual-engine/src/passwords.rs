@@ -1,6 +1,6 @@
-//! Passwords: what one must be, and its hash. Argon2id with 19 MiB, two passes and one lane.
+//! Password rules and hashing: Argon2id with 19 MiB, two passes and one lane.
 //!
-//! Hashing takes memory and tens of milliseconds on purpose, so that it runs beside the requests and few at a time.
+//! Hashing deliberately takes memory and tens of milliseconds, so it runs outside the request tasks with a low concurrency.
 
 use argon2::{
     Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version,

@@ -1,7 +1,8 @@
-//! What is stored about a person: found, shown, handed out and erased.
+//! Personal data: search, export and erasure.
 //!
-//! One search (`find`) serves all three: a plan counts what it found, an export reads it, an erasure empties it and searches
-//! again, so that its certificate says what is left. Addresses, names and texts go; rows, keys, outcomes and counts stay.
+//! All use one search (`find`): a plan counts the found rows, an export reads them, and an erasure empties them and searches
+//! again, so that its certificate states what is left. Addresses, names and texts are removed; rows, keys, outcomes and counts
+//! stay.
 
 mod certificate;
 mod erase;

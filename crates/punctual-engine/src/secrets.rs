@@ -1,4 +1,4 @@
-//! Secrets of channels in the database: sealed when they are written, opened when a channel is, sealed anew on request.
+//! Secrets of channels in the database: sealed when they are written, opened when a channel is, sealed again on request.
 //!
 //! Which master key is in use is recorded in the database, by its id: a node that does not have it must not start, and a
 //! new key is used only when a person says so, after every node has it.
@@ -222,7 +222,7 @@ pub async fn forget_sealed(
     }
     facts::forget(&mut tx.conn(), FACT).await?;
     if confirm {
-        // Nobody can check the signature of the chain any more: the next node signs it anew, with this entry in it.
+        // Nobody can check the signature of the chain any more: the next node signs it again, with this entry in it.
         let chain = audit::lock_chain(&mut tx.conn()).await?;
         audit::move_chain(&mut tx.conn(), &ChainRow { signature: String::new(), ..chain }).await?;
         let (kind, id) = LOST_KEY;

@@ -1,7 +1,7 @@
-//! Failed sign-ins and keys, counted by address and by account: guessing is slow, and everybody else goes on.
+//! Throttles failed sign-ins and keys, counted by address and by account, without affecting other callers.
 //!
-//! There is no count over all addresses: whoever has many of them would keep everybody out with it. What hashing costs
-//! is bounded in `passwords`.
+//! There is no global count, because an attacker with many addresses could then lock everybody out. `passwords` bounds the cost
+//! of hashing.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Which files may go along with a message: their names and media types, and what they may weigh.
+//! The rules for attachments: file names, media types and sizes.
 
 /// The media types that may be attached, beside pictures: what people send each other, nothing that runs.
 const MEDIA_TYPES: &[&str] = &[

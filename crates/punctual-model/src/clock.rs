@@ -1,4 +1,4 @@
-//! Time and randomness are injected: nothing in Punctual asks the system for them but the binary.
+//! Time and randomness are injected: only the binary reads them from the system.
 
 mod discipline;
 

@@ -1,4 +1,4 @@
-//! What a workflow may decide about a due row, and what it may ask the engine to write with it.
+//! The decisions that a workflow can make about a due row, and the effects that the engine writes with them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

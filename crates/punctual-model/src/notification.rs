@@ -1,4 +1,4 @@
-//! A notification that is to be queued: one message to one list or set of targets over one channel.
+//! A new notification: one message to one list or set of targets over one channel.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct NotificationSource {
     pub script: Option<String>,
 }
 
-/// A file that goes along, by the name of its blob: it is read when the message is sent.
+/// A file that is sent along, by the name of its blob: it is read when the message is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRef {

@@ -1,4 +1,4 @@
-//! Addresses that get nothing any more, and why.
+//! Suppressed addresses and their reasons.
 
 use crate::ReasonCode;
 

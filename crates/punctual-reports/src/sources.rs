@@ -183,7 +183,7 @@ impl Connections {
         }
     }
 
-    /// Whether a credential goes along to this address that is not for whoever writes the report.
+    /// Whether a credential is sent along to this address that is not for whoever writes the report.
     fn is_beyond(&self, url: &str, author: Author<'_>) -> bool {
         let sends = |opened: &Opened| match &opened.to {
             Target::Http { prefix, bearer } => bearer.is_some() && url.starts_with(prefix.as_str()),

@@ -56,7 +56,7 @@ const COUNT_FAILED: Sql = sql!(
     " LIMIT $2) AS f",
 );
 
-/// Work that failed for good, newest first.
+/// Work that failed permanently, newest first.
 #[boxed]
 pub async fn failed(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&FAILED, args![reach, limit]).await

@@ -52,7 +52,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &ConsumerRow) -> Resu
 const RESEAL: Sql =
     sql!("consumers.reseal", "UPDATE consumers SET settings = $3 WHERE key = $1 AND version = $2");
 
-/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+/// Writes the same settings sealed again. It is no new version: what is open stays open.
 #[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)
@@ -126,7 +126,7 @@ pub async fn health(conn: &mut Conn<'_>) -> Result<Vec<HealthRow>> {
 const FORGET_HEALTH: Sql =
     sql!("consumer_health.forget", "DELETE FROM consumer_health WHERE reported_at < $1");
 
-/// Forgets what nodes reported before this moment: they are gone for good.
+/// Forgets what nodes reported before this moment: they are gone permanently.
 #[boxed]
 pub async fn forget_health(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET_HEALTH, args![before]).await

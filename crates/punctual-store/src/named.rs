@@ -1,5 +1,4 @@
-//! Definitions that other rows name: lists, people, organisations. One is found for the business unit of the row that
-//! names it.
+//! Resolves references to definitions (lists, people, organisations) within the business unit of the referring row.
 
 use std::collections::HashMap;
 

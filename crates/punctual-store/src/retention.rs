@@ -1,5 +1,5 @@
-//! How long each table keeps its rows: one rule for every table, in one place. The purge follows it, the document, the
-//! console and the guide are made of it, and a test reads the schema and fails for a table without a rule.
+//! The retention rule of every table. The purge, the API, the console and the documentation use these rules, and a test fails
+//! for a table without one.
 
 mod ended;
 mod short_lived;

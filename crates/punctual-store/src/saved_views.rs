@@ -1,4 +1,4 @@
-//! Filters of the console's lists that somebody has given a name; each is its owner's alone.
+//! Saved filters of the console's lists; each is visible only to its owner.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,4 +1,4 @@
-//! Which nodes may work together on one schema.
+//! The compatibility of nodes and schema versions.
 
 use punctual_boxed::boxed;
 

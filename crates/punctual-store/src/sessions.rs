@@ -1,4 +1,4 @@
-//! Who is signed in to the console, and the links that sign in once. Only hashes of secrets are stored.
+//! Console sessions and one-time sign-in links. Only hashes of secrets are stored.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

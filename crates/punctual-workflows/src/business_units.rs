@@ -181,7 +181,7 @@ pub async fn remove_in(
     Ok(UnitSaved { unit: id.to_owned(), announced, moved: true, joins: None })
 }
 
-/// The unit is written by now: what cannot be planned anew here is found by the walk over all subscriptions.
+/// The unit is written by now: what cannot be planned again here is found by the walk over all subscriptions.
 async fn replan_reports(engine: &Engine, unit: &str) {
     if let Err(error) = reports::commands::replan_unit(engine, unit).await {
         tracing::warn!(unit.id = unit, %error, "reports could not be moved to the unit's new time zone yet");

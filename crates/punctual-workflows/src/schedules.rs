@@ -1,4 +1,4 @@
-//! Generic schedules: a topic, a moment and a payload. At its moment an arrival is published on the topic.
+//! Generic schedules: a topic, a time and a payload. When a schedule is due, an arrival is published on the topic.
 
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;

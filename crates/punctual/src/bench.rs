@@ -1,7 +1,7 @@
 //! `punctual bench`: how fast and how punctual this machine is, with real rows and real durability.
 //!
-//! Each measurement uses a database of its own and the code of `serve`. With `--json` it prints the lines of the
-//! comparison harness, so that Punctual is in one table with other queues.
+//! Each measurement uses its own database and the code of `serve`. With `--json` it prints the lines of the comparison harness,
+//! so that Punctual is in one table with other queues.
 
 mod arrays;
 mod audit;
@@ -48,7 +48,7 @@ use crate::{clock::SystemClock, random::SystemRandom};
 pub struct BenchArgs {
     #[command(subcommand)]
     what: What,
-    /// `postgres://…` (a database of its own is made beside it) or `sqlite:FOLDER`; a temporary SQLite file by default.
+    /// `postgres://…` (a separate database is created on that server) or `sqlite:FOLDER`; a temporary SQLite file by default.
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", global = true)]
     database_url: Option<String>,
     /// How many rows.
@@ -186,7 +186,7 @@ pub struct Bench {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// One engine on a database of its own.
+/// One engine on its own database.
 pub struct Rig {
     engine: Engine,
     url: String,

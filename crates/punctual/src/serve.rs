@@ -208,7 +208,7 @@ pub fn console_lines(address: &str, link: Option<&str>) -> String {
     )
 }
 
-/// Writes it in one go: whoever reads the first lines and goes away must not end the server.
+/// Writes it at once: whoever reads the first lines and goes away must not end the server.
 pub fn say(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -231,8 +231,8 @@ impl Session {
         Ok(commands)
     }
 
-    /// Gives the relay the envelope, in one write where it takes several commands at once: one round trip instead of
-    /// three. The content never goes along, so that it is known whether the relay has it.
+    /// Gives the relay the envelope, in one write where it takes several commands at once: one round trip instead of three. The
+    /// content never is sent along, so that it is known whether the relay has it.
     async fn open_mail(&mut self, commands: &[String]) -> Result<(), Failure> {
         if !self.pipelines {
             for command in commands {

@@ -1,4 +1,4 @@
-//! Channels: how messages leave. Their secrets are completed, checked and sealed on the way in, and never read.
+//! Commands for channels. Secrets are completed, checked and sealed when stored, and never returned.
 
 use jiff::Timestamp;
 use std::{sync::Arc, time::Duration};

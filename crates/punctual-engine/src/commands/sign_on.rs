@@ -1,7 +1,7 @@
-//! Single sign-on: what the groups of a person give them, and the account that they get at their first sign-in.
+//! Single sign-on: maps groups to permissions and creates accounts at the first sign-in.
 //!
-//! Who is at the provider and in no group of the mappings has no account here. Rights that come from groups are taken
-//! anew at each sign-in; an account that somebody made by hand keeps its rights unless a mapping gives others.
+//! A person in no mapped group gets no account. Permissions from groups are updated at each sign-in; a manually created account
+//! keeps its permissions unless a mapping sets others.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! The single sign-on as it is set up: in the file of a node, or by an administrator in the console. The file wins.
+//! The configuration of the single sign-on: in the file of a node, or set by an administrator in the console. The file takes
+//! precedence.
 //!
-//! What the console keeps names its secret by reference, so that nothing secret is stored. Each node reads it at each
-//! sign-on, and opens it once for each text: a change is there everywhere at once.
+//! The stored configuration refers to its secret, so no secret is stored. Each node reads it at each sign-on and reopens it
+//! only when it changed, so a change applies to all nodes at once.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +25,7 @@ use crate::{
 
 /// The name under which it is kept.
 const FACT: &str = "sign-on";
-/// Mappings of groups; a form with more of them is a directory of its own.
+/// Mappings of groups; a form with more of them is its own directory.
 pub const MAPPINGS_MAX: usize = 50;
 /// An address, a name, a group.
 const LONGEST: usize = 512;

@@ -1,4 +1,4 @@
-//! What operators do for a subscriber that was away: everything that was given up for it is sent again.
+//! Retries all parked deliveries of a subscriber that was unreachable.
 
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;

@@ -1,4 +1,4 @@
-//! How long everything is kept: as the configuration of the server sets it, else as people have set it, else as it ships.
+//! The retention times: from the configuration of the server, otherwise as set by people, otherwise the defaults.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{Actor, CommandError, Engine, EngineError, config::earlier};
 /// The name under which the settings are stored.
 const SETTINGS: &str = "retention";
 const DAY: u64 = 24 * 60 * 60;
-/// A hundred years: more is for good.
+/// A hundred years: more is permanently.
 const LONGEST_DAYS: u64 = 36_500;
 /// Rows that a plan looks at for one window; it says so where there are more.
 const LOOKED_AT: i64 = 20_000;
@@ -49,7 +49,7 @@ impl RetentionSettings {
 pub struct Windows(BTreeMap<Window, Option<Duration>>);
 
 impl Windows {
-    /// How long something is kept; nothing where it is kept for good.
+    /// How long something is kept; nothing where it is kept permanently.
     pub fn of(&self, window: Window) -> Option<Duration> {
         self.0.get(&window).copied().flatten()
     }
@@ -59,7 +59,7 @@ impl Windows {
         self.of(window).map(|window| window.as_secs() / DAY)
     }
 
-    /// What ended before this is past its window; nothing where it is kept for good.
+    /// What ended before this is past its window; nothing where it is kept permanently.
     pub(crate) fn before(&self, window: Window, now: Timestamp) -> Option<Timestamp> {
         self.of(window).map(|window| earlier(now, window))
     }

@@ -1,4 +1,4 @@
-//! One function a loop.
+//! The loops, one function each.
 
 use std::time::Duration;
 

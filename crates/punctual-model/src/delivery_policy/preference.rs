@@ -1,4 +1,4 @@
-//! What a person wants: which topics, over which channels, at which hours, in which order where one fails.
+//! The preferences of a person: topics, channels, hours, and the order of channels for failover.
 
 use std::collections::BTreeMap;
 

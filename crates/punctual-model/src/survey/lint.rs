@@ -1,5 +1,5 @@
-//! What can be published and is probably a mistake: recipes that are too narrow, too wide or alike, and texts that lack a
-//! language.
+//! Warnings about valid schemas with probable mistakes: recipes that are too narrow, too wide or equal, and missing
+//! translations.
 
 use super::{Schema, SurveyTrigger};
 

@@ -1,4 +1,4 @@
-//! Reading a schema: every fault is named by its pointer, and every part has a bound.
+//! Parses a schema. Errors carry a JSON pointer; every part has a bound.
 
 mod questions;
 mod triggers;

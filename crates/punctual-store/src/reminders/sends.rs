@@ -1,4 +1,4 @@
-//! What each setting has sent: one row for each reminder that was decided to be sent.
+//! The sent reminders of each setting: one row for each reminder whose decision was to send.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -29,7 +29,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, sent: &[(&str, i64)]) -> R
     conn.execute(&PUT, with_rows(args![now], &rows)).await
 }
 
-/// Where a row of such a list is, and where the next page goes on.
+/// Where a row of such a list is, and where the next page continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct SentPlace {
     pub sent_at: Timestamp,
@@ -62,7 +62,7 @@ const HORIZON: Sql = sql!(
      ORDER BY sent_at DESC, work_id DESC LIMIT 1 OFFSET $4",
 );
 
-/// One page of what a setting has sent to whoever is within reach, newest first. It may be short, or empty, and still go on.
+/// One page of what a setting has sent to whoever is within reach, newest first. It may be short, or empty, and still continue.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,

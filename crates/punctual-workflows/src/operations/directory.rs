@@ -1,4 +1,4 @@
-//! Whom events and tasks are about: people, and what the events of one organisation have in common.
+//! People, and organisations with the common settings of their events.
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, commands::Units};

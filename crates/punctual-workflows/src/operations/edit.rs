@@ -1,4 +1,4 @@
-//! What an edit does to the rules of an event or task: pure, on the state before and after.
+//! The effect of an edit on the rules of an event or task: pure, from the states before and after.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_model::SyncStatus;

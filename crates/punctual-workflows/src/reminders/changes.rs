@@ -1,7 +1,7 @@
-//! Changes over many sources: a setting that was made, changed or switched off, or a business unit in another zone.
+//! Changes that affect many sources: a new, changed or disabled setting, or a business unit with a new time zone.
 //!
-//! The change is written with a work row of its own; the row applies it in cursor batches, each in one transaction, and
-//! a node that dies goes on where it was. Applying is evaluating again, so doing it twice changes nothing.
+//! The change is written with its own work row, which applies it in cursor batches, each in one transaction; after a crash it
+//! continues at the cursor. Applying a change evaluates the sources again, so doing it twice has no further effect.
 
 use std::sync::Arc;
 

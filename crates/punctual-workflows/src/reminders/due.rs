@@ -1,4 +1,4 @@
-//! A reminder at its moment: setting, source, recipients and delivery are read again, and what is no longer so is an
+//! Decides a due reminder: setting, source, recipients and delivery are read again. A reminder that no longer applies is an
 //! outcome with a reason, not a failure.
 
 use std::{collections::HashMap, sync::Arc};
@@ -94,7 +94,7 @@ impl Loads for Reminders {
 /// What decisions about reminders write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put {
-    /// The row goes along with its source to another business unit.
+    /// The row moves with its source to another business unit.
     Transfer(Transfer),
     /// A threshold has been reported and stays quiet until it is armed again.
     Fired(Fired),

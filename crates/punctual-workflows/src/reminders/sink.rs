@@ -1,5 +1,5 @@
-//! Source events: what is no longer valid goes first, then what is wanted is ensured, for a whole batch of sources at
-//! once and in the transaction of the events.
+//! Handles source events: first deactivates rows that no longer apply, then ensures the required rows, for a whole batch of
+//! sources in the transaction of the events.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -183,8 +183,8 @@ fn ended(
     }
 }
 
-/// What is planned for a source goes along when the source moves to another business unit. The source itself says so, so
-/// this is no conflict between two who use one key; it is written down for each row.
+/// Planned rows of a source move with it to another business unit. The source itself says so, so this is no conflict between
+/// two who use one key; it is written down for each row.
 pub(super) async fn transfer(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -1,7 +1,6 @@
-//! The decision about a run, on the subscription, the stage and the ownership as they are when it is written.
+//! Decides a run on the subscription, the stage and the ownership at the time of the decision.
 //!
-//! Recipients, channel and template are those of that moment, not of when the run was planned. Whatever comes of it, the
-//! next run is planned with it.
+//! Recipients, channel and template are read at that time, not when the run was planned. Every outcome also plans the next run.
 
 use std::collections::HashMap;
 
@@ -75,7 +74,7 @@ impl Loaded {
     }
 }
 
-/// What became of a run, in one word for figures.
+/// The outcome of a run, in one word for figures.
 struct Outcome {
     word: RunOutcome,
     decision: Decision,

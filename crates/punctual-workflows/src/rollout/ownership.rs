@@ -1,5 +1,5 @@
-//! The one-owner guard: before anything is made for a run, it is taken, in a transaction of its own. Whoever comes
-//! second gets who was first, and makes nothing.
+//! The ownership of runs: a run is taken, in its own transaction, before anything is generated for it. The second system to ask
+//! gets the name of the owner and makes nothing.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

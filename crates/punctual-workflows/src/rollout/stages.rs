@@ -1,4 +1,4 @@
-//! Setting a stage, and going back. Both are one transaction, with the audit entry that says who did it.
+//! Sets a stage and rolls back. Each is one transaction, including the audit entry.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

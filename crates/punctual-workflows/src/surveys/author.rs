@@ -1,4 +1,4 @@
-//! What authors do: write a survey, publish it.
+//! Commands for authors: save and publish a survey.
 
 use std::collections::{HashMap, HashSet};
 
@@ -162,7 +162,7 @@ pub async fn publish_in(
     Ok(Publishing::Published { version: number, warnings })
 }
 
-/// What is wrong with the invitations and reminders of a schema that is published in the place of another.
+/// What is wrong with the invitations and reminders of a schema that is published instead of another.
 pub fn text_faults(draft: &Value, schema: &Schema, before: Option<&Schema>) -> Vec<Fault> {
     let known: HashMap<String, &str> = before.into_iter().flat_map(catalogue::message_texts).collect();
     let texts = catalogue::message_texts(schema).map(|(pointer, text)| Saved {

@@ -1,4 +1,4 @@
-//! From events to instances, in sets: which triggers match, what was seen before, and the first message of what is new.
+//! Turns events into instances, in sets: matching triggers, deduplication, and the first message of new instances.
 
 use std::collections::HashMap;
 

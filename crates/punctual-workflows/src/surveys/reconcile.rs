@@ -1,7 +1,7 @@
-//! Every link ends: an instance that may still be answered and has neither a message nor its end planned gets its end.
+//! Ensures that every link expires: an open instance without a planned message or expiry gets an expiry.
 //!
-//! That is what a fault leaves behind, or a row that was lost. Each sweep looks at a few instances, in the order in which they were
-//! made, and begins again after the last.
+//! A fault or a lost row can leave such an instance. Each sweep checks a few instances in order of creation, and starts again
+//! after the last.
 
 use std::{collections::HashSet, sync::atomic::Ordering};
 

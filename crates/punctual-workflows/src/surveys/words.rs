@@ -1,4 +1,4 @@
-//! The few words of our own that people outside read, in the languages we have; English for all others.
+//! The fixed texts of the public pages in all supported languages; English for all others.
 
 mod latin;
 mod other;

@@ -1,5 +1,5 @@
-//! Results of surveys with very many links: counting ten million takes seconds, in which nobody should wait. They are counted behind
-//! the requests, one survey at a time and in pieces, and kept for a while; each answer says when it was counted.
+//! Results of surveys with very many links, computed in the background because counting ten million links takes seconds: one
+//! survey at a time, in batches. Results are cached with their time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ const MOST: usize = 100;
 pub struct Kept {
     at_once: i64,
     all: Arc<Mutex<Vec<Entry>>>,
-    /// One is counted at a time, so that others who read go on.
+    /// One is counted at a time, so that others who read continue.
     turn: Arc<Semaphore>,
 }
 

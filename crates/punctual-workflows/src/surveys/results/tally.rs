@@ -1,4 +1,4 @@
-//! Counting: instance by instance, and the shares at the end.
+//! Counts instances one by one, and computes the shares at the end.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -36,7 +36,7 @@ pub struct Results {
     pub by_day: Vec<DayCount>,
     pub by_trigger: Vec<TriggerCount>,
     pub questions: Vec<QuestionResults>,
-    /// When it was counted: a survey with very many links is not counted anew for each request.
+    /// When it was counted: a survey with very many links is not counted again for each request.
     pub counted_at: Timestamp,
     /// Only so many of the newest links are counted so far; all of them are being counted.
     pub newest: Option<i64>,
