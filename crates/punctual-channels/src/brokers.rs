@@ -1,4 +1,4 @@
-//! Which of the brokers this build can speak to: each has a cargo feature of its own.
+//! The brokers that this build supports: each has its own cargo feature.
 
 pub(crate) mod consumers;
 

@@ -51,7 +51,7 @@ use crate::{EngineError, SecretsError, settings::SettingsRefused};
 pub enum CommandError {
     #[error("the input has faults")]
     Invalid(Vec<Fault>),
-    /// There is none, or it is another business unit's: the two cannot be distinguished.
+    /// It does not exist, or it belongs to another business unit; callers cannot distinguish the two.
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
     /// It belongs to all business units, and the caller is limited to some.

@@ -105,7 +105,8 @@ impl Engine {
     }
 }
 
-/// The settings of a consumer, to whoever completes, checks and seals those of channels. Nothing is ever sent over it.
+/// The settings of a consumer, in the form in which channel settings are completed, checked and sealed. Nothing is sent over
+/// it.
 pub(crate) struct ReceivingAdapter<'a>(pub &'a dyn ConsumerAdapter);
 
 impl Adapter for ReceivingAdapter<'_> {

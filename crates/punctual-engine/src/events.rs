@@ -138,7 +138,7 @@ pub enum EventTaken {
 pub struct IncomingEvent {
     event: Event,
     change: Option<SourceChange>,
-    /// The recorded span of whoever sent it.
+    /// The recorded span of the sender.
     asked: Option<Asked>,
 }
 

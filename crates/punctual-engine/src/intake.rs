@@ -43,8 +43,8 @@ pub enum Accepted {
     OverQuota(QuotaReached),
 }
 
-/// A notification as it is handed in, with a business unit that was looked up for whoever hands it in. Nothing else is
-/// accepted, so that no intake can forget it.
+/// A submitted notification, with a business unit that was checked for its caller. Nothing else is accepted, so that no intake
+/// can forget it.
 #[derive(Clone, Debug)]
 pub struct Handed(NewNotification);
 

@@ -18,7 +18,7 @@ use crate::{
     commands::units::{unit_unknown, unknown_unit},
 };
 
-/// Whoever runs the process, in the audit: the command line and the start need no key.
+/// The audit name of the operator of the process: the command line and the start need no key.
 pub const OPERATOR: &str = "operator";
 
 /// The shortest text that an operator may use as the admin key.
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// Makes and stores a key for whoever may do that without a key: the command line and the first start.
+/// Creates and stores a key without an authenticated caller: for the command line and the first start.
 #[boxed]
 pub async fn create_key(
     store: &Store,

@@ -67,7 +67,7 @@ pub(crate) async fn matches(stored: Option<String>, password: &Secret) -> bool {
     compared.await.unwrap_or(false)
 }
 
-/// A hash of the same cost, for whoever is not there.
+/// A hash of the same cost, for accounts that do not exist.
 const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

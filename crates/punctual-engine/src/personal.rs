@@ -32,7 +32,7 @@ const SALT: usize = 16;
 /// Who is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Person {
-    /// Whoever is reached at an address.
+    /// The person with an address.
     Address(String),
     /// Somebody with an id among the people of operations or of preferences, with all their addresses.
     Id(String),

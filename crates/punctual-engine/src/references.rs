@@ -28,7 +28,7 @@ pub const NO_SECRETS_DIR: &str =
 
 /// Looks up secrets that settings refer to. The binary has the one that ships.
 pub trait SecretSource: Send + Sync {
-    /// Why such references cannot be used on this node, in a sentence for whoever saves one.
+    /// The error text for references that cannot be used on this node.
     fn refusal(&self, reference: &SecretReference) -> Option<String>;
 
     /// The secret, if it is there.

@@ -69,7 +69,7 @@ pub struct Undecided<W, Row> {
 }
 
 impl<W: WritesRows> Undecided<W, NoRow> {
-    /// It puts rows into tables of its own.
+    /// It writes rows into its own tables.
     pub fn writes_rows(self) -> Undecided<W, W::Row> {
         Undecided { titles: self.titles, writer: self.workflow.clone(), workflow: self.workflow }
     }

@@ -22,7 +22,7 @@ use crate::{Actor, CommandError, Engine, EngineError, attention::COUNTED};
 const FACT: &str = "restore.last";
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Rows of each table for one command; whoever has more asks again.
+/// The maximum number of rows of each table per command; callers repeat the command for more.
 const AT_ONCE: usize = 10_000;
 
 /// What is known about the last restore.

@@ -146,7 +146,7 @@ impl Engine {
         Ok(facts::get(conn, FACT).await?.unwrap_or(first))
     }
 
-    /// Seals what `is_old` says of every channel. A definition that is changed meanwhile is sealed by whoever does.
+    /// Seals what `is_old` says of every channel. A definition that is changed meanwhile is sealed by that change.
     async fn seal_all(
         &self,
         tx: &mut Tx,

@@ -14,7 +14,7 @@ use crate::{
     kept_secret::{GivenForElsewhere, GivenSecret},
 };
 
-/// What stands for a secret that is stored and not shown; whoever hands it back keeps it.
+/// The placeholder for a stored secret; sending it back keeps the secret.
 pub fn stored_secret() -> Value {
     json!({ "set": true })
 }

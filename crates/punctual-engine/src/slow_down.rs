@@ -115,7 +115,7 @@ impl Known {
 
     fn count(&mut self, what: Counted, now: Timestamp) {
         self.failures.retain(|_, failures| now.duration_since(failures.since) < INTERVAL);
-        // Whoever fills it with names and addresses that fail once does not wipe out what is held against others.
+        // An attacker who fills it with single failures of many names and addresses cannot evict the other counts.
         make_room(&mut self.failures, |one| (i64::from(one.count), one.since.as_microsecond()));
         self.failures.entry(what).or_insert(Failures { since: now, count: 0 }).count += 1;
     }

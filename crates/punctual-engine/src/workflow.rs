@@ -113,7 +113,7 @@ pub trait Prepares: Workflow {
     ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
 }
 
-/// A workflow with tables of its own that its decisions write to.
+/// A workflow whose decisions write to its own tables.
 pub trait WritesRows: Workflow {
     /// What a decision puts: [`Decided::rows`] and [`Followed::rows`].
     type Row: Send + Sync + 'static;

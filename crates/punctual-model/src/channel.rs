@@ -26,7 +26,7 @@ pub struct Outgoing {
     pub type_data: Option<serde_json::Value>,
     /// The language of the reader, where it is known.
     pub locale: Option<String>,
-    /// What a template of the message sees, for channels that fill in templates of their own.
+    /// The template variables of the message, for channels with their own templates.
     pub context: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
     /// Where answers go, headers of the mail, and the trace it belongs to.

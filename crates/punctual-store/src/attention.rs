@@ -1,4 +1,4 @@
-//! What needs attention, over all tables that can hold such a thing; and a mark that changes when any list does.
+//! Rows that need attention, over all tables, and a marker that changes with any of these lists.
 
 pub mod causes;
 

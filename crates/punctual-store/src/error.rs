@@ -104,7 +104,7 @@ impl DriverError {
             if refusal.message().starts_with("unsupported startup parameter"))
     }
 
-    /// Whether the connection is of no use any more: it is lost, or its server takes no writes or stops.
+    /// Whether the connection is unusable: it is lost, or its server is read-only or stopping.
     pub(crate) fn ends_connection(&self) -> bool {
         match self {
             Self::Postgres(sqlx::Error::Database(refusal)) => refusal

@@ -7,7 +7,7 @@ pub trait Owned {
     fn business_unit(&self) -> Option<&str>;
 }
 
-/// What was read for a batch of names. Whoever looks one up says for which business unit.
+/// The result for a batch of names. A lookup names the business unit.
 #[derive(Clone, Debug)]
 pub struct Named<Row>(HashMap<String, Vec<Row>>);
 

@@ -1,4 +1,4 @@
-//! A PostgreSQL database of its own for each test, ready migrated.
+//! A separate, migrated PostgreSQL database for each test.
 //!
 //! The first test that asks makes a template database; every test then gets a copy of it, which takes a fraction of the
 //! time of migrating again. The server comes from `cargo xtask test`. This file knows nothing of the schema: who

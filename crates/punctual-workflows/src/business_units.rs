@@ -139,8 +139,8 @@ pub async fn save_in(
     Ok((row, saved))
 }
 
-/// The quota that a unit gets. Whoever is limited to it may not widen its own: what they do not say stays, and what they do say
-/// must be what is stored.
+/// The quota that a unit gets. A limited caller may not raise the quota of its unit: what they do not say stays, and what they
+/// do say must be what is stored.
 fn allowed(by: &Actor, stored: Option<Quota>, wanted: Option<Quota>) -> Result<Option<Quota>, CommandError> {
     match &by.units {
         None => Ok(wanted),

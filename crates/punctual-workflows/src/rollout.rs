@@ -24,7 +24,7 @@ pub enum Stage {
     Shadow,
     /// Runs that a person asks for are made here; the old scheduler is kept from them.
     RunNow,
-    /// Planned runs are made here too, by whoever takes them first; conflicts are held and counted.
+    /// Planned runs are made here too, by the first side to take ownership; conflicts are held and counted.
     Scheduled,
     /// The old scheduler is kept from all runs.
     Cutover,

@@ -63,7 +63,7 @@ impl Reporter<'_> {
     /// The event that a source is gone.
     pub fn deleted(&self, row: SourceRow) -> IncomingEvent {
         let change = SourceChange {
-            // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
+            // A delete applies to the present source, even if its producer's clock is ahead of ours.
             occurred_at: self.engine.clock.now().max(row.occurred_at),
             source_type: row.source_type,
             source_id: row.source_id,

@@ -205,7 +205,7 @@ impl Workflow for Surveys {
         KIND
     }
 
-    /// Whoever cancels a message leaves the link as it is: it ends in its time. When that is, the row of the end decides.
+    /// Cancelling a message keeps the link, which expires as planned; the expiry row decides when.
     fn after_cancel(&self, cancelled: &WorkRow, now: Timestamp) -> Vec<NewWork> {
         let Some((public_id, Step::Send(_), _)) = read_key(&cancelled.key) else { return Vec::new() };
         let input: Value = serde_json::from_str(&cancelled.input).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::Engine;
 /// What is kept of a reason.
 const LONGEST_REASON: usize = 1_000;
 
-/// Whoever gives a command.
+/// The caller of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     name: String,
@@ -42,7 +42,7 @@ impl Actor {
         Self { units: unit.map(|unit| vec![unit]), ..Self::named(format!("consumer:{key}")) }
     }
 
-    /// Whoever holds the link to their own preferences.
+    /// A person with the link to their own preferences.
     pub fn recipient() -> Self {
         Self::named("recipient")
     }

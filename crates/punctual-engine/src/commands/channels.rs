@@ -30,7 +30,7 @@ pub struct NewChannel {
     pub key: String,
     pub adapter: String,
     pub settings: Value,
-    /// Its retry policy, as JSON; the adapter's default where there is none.
+    /// Its retry policy, as JSON; by default that of the adapter.
     pub retry: Option<Value>,
     pub at_most_once: bool,
     /// What it keeps to, as it is stored.

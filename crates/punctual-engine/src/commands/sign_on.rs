@@ -69,7 +69,7 @@ impl Engine {
         Ok(first)
     }
 
-    /// The account of whoever the provider vouches for, which is made where a mapping gives a role.
+    /// The account of the person that the provider authenticated; created if a mapping gives a role.
     #[boxed]
     pub async fn sign_on(
         &self,
@@ -127,7 +127,7 @@ impl Engine {
                 user.rights_from_provider = true;
             }
             None if user.rights_from_provider => {
-                // Whoever has no role any more has none in an older session either.
+                // A person without a role loses it in existing sessions too.
                 let owner = Owner::User(user.id.clone());
                 if sessions::delete_all_of(&mut tx.conn(), &owner, "").await? > 0 {
                     let own = Actor::person(&user.email, None);

@@ -226,7 +226,7 @@ impl Engine {
     }
 
     /// What would be stored of this: to try it, and to keep it. The secret that is kept and the issuer that it was given for
-    /// are read together, so that whoever saves meanwhile cannot part them.
+    /// are read together, so that a concurrent save cannot separate them.
     #[boxed]
     pub async fn completed_sign_on(&self, new: &NewSignOn) -> Result<SignOnSettings, CommandError> {
         new.over(self.sign_on_settings().await?)

@@ -10,7 +10,7 @@ use crate::{Engine, channels::subscriber_channel};
 
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Rows of one command; whoever has more asks again.
+/// The maximum number of rows per command; callers repeat the command for more.
 const AT_ONCE: usize = 10_000;
 
 /// What a retry of all came to.

@@ -41,7 +41,7 @@ impl Units {
     /// Looks up the units of a whole request in one statement; in none where it names none.
     #[boxed]
     pub async fn read(conn: &mut Conn<'_>, by: &Actor, named: Vec<&str>) -> Result<Self, StoreError> {
-        // What a limited caller does not name is one of its own, and another's need not be looked for.
+        // Without a name, a limited caller uses its own unit, so no lookup is needed.
         let named: BTreeSet<&str> = match &by.units {
             None => named.into_iter().collect(),
             Some(own) => own.iter().map(String::as_str).collect(),

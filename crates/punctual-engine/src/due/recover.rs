@@ -60,7 +60,7 @@ impl Engine {
         let rows = match self.lock_and_note(&mut tx, workflow, now, limit, start, slot.number).await {
             Ok(rows) => rows,
             Err(error) => {
-                // Whoever claims these rows next must find them unlocked.
+                // The next claim of these rows must find them unlocked.
                 tx.rollback().await;
                 return Err(error.into());
             }

@@ -329,7 +329,7 @@ impl Engine {
         store::erase_digests(&mut tx.conn(), people, found.names.lower()).await?;
         tx.commit().await?;
         if let Some(user) = &found.user {
-            // Whoever removes their own account could not see the certificate.
+            // A person who removes their own account could not see the certificate.
             if user.email == by.name() {
                 outcome.kept.push("Your own account: another administrator can remove it.".to_owned());
                 outcome.erased.retain(|count| count.kind != "users");

@@ -115,8 +115,7 @@ impl WorkHead {
 const READY_HEADS: Sql =
     sql!("work.ready_heads", as WorkHead, "SELECT {columns} FROM work", DUE, " LIMIT $3");
 
-/// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: whoever claims one names the version that was
-/// read.
+/// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: a claim of one checks the version that was read.
 #[boxed]
 pub async fn ready_heads(
     conn: &mut Conn<'_>,
@@ -353,7 +352,7 @@ const EXPIRED: Sql = sql!(
      LIMIT $2",
 );
 
-/// The oldest expired claims. Nothing is locked: whoever changes one names the version that was read.
+/// The oldest expired claims. Nothing is locked: a change of one checks the version that was read.
 #[boxed]
 pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expired>> {
     conn.fetch_all(&EXPIRED, args![now, limit]).await

@@ -44,7 +44,7 @@ pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<
     Ok(())
 }
 
-/// The names and fields are a contract with whoever watches the log.
+/// Names and fields are a contract with log consumers.
 fn log(row: &Put) {
     match row {
         Put::Skipped { reason, why, payload, key } => {

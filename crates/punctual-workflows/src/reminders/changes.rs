@@ -112,11 +112,11 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     Ok(Some(work.key.as_str().to_owned()))
 }
 
-/// Batches that whoever makes a change applies themselves, so that they see at once what it did; the row does the rest.
+/// Batches that the request itself applies, so that the caller sees the effect at once; the work row does the rest.
 const FIRST_BATCHES: usize = 3;
 
-/// Applies the first of a change that was just committed. What fails is no fault of whoever made it: the change is on
-/// disk, and its row applies it.
+/// Applies the first of a change that was just committed. A failure here does not fail the request: the change is on disk, and
+/// its row applies it.
 pub(crate) async fn apply_announced(engine: &Engine, providers: &Providers, key: Option<String>) {
     let Some(key) = key else { return };
     if let Err(error) = apply_first(engine, providers, &key).await {

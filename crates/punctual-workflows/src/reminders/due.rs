@@ -271,7 +271,7 @@ impl Loaded {
         let due_at = row.due_at;
         let ready_at = row.ready_at;
         let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
-        // Whoever repeats a reminder does so in the row's unit; what has moved to another one is not theirs to send.
+        // An operator repeats a reminder within the row's unit and may not send for a source that moved to another unit.
         if repeated && here != there {
             return Decision::Skip(ReasonCode::SourceNoLongerValid).into();
         }

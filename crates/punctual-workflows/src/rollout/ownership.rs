@@ -148,7 +148,7 @@ pub async fn take(
     })
 }
 
-/// What an ownership that is there means for whoever wants the run.
+/// The meaning of an existing ownership for a caller that wants the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Keep,

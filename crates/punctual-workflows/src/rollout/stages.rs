@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CHECKLIST, Duty, Owner, RunKind, Stage, duty};
 
-/// What a rollout is about: one subject, or all subjects of a business unit that have none of their own.
+/// The scope of a rollout: one subject, or all subjects of a business unit without their own rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     Subject(String),

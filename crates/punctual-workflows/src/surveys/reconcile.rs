@@ -16,7 +16,7 @@ use punctual_store::{
 
 use super::{Step, Surveys, ends_at, is_live, work_of};
 
-/// What has changed within this time is left to whoever changes it: an answer may be on its way to the instance that we read.
+/// Instances that changed within this time are skipped: an answer may be on its way to an instance that we read.
 const SETTLES_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// Instances of one look: about a millisecond on both databases.
 const AT_ONCE: i64 = 200;

@@ -56,7 +56,7 @@ impl Kept {
     #[boxed]
     pub async fn settled(&self) {
         while lock(&self.all).iter().any(|entry| entry.is_counting) {
-            // Whoever counts has the turn, or waits for it.
+            // The permit for counting: one count at a time.
             let _turn = self.turn.acquire().await;
             tokio::task::yield_now().await;
         }
