@@ -113,7 +113,7 @@ export interface ApiKeyCreated {
 /** One page of a list. */
 export interface ApiKeyPage {
   items: ApiKey[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -219,7 +219,7 @@ export interface AuditEntry {
 /** One page of a list. */
 export interface AuditEntryPage {
   items: AuditEntry[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -260,7 +260,7 @@ export interface AutomationRun {
   periodStart?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -333,7 +333,7 @@ export interface BusinessUnit {
 /** One page of a list. */
 export interface BusinessUnitPage {
   items: BusinessUnit[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -419,14 +419,14 @@ export interface ChannelHealth {
 /** One page of a list. */
 export interface ChannelHealthPage {
   items: ChannelHealth[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
 /** One page of a list. */
 export interface ChannelPage {
   items: Channel[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -582,7 +582,7 @@ export interface ConsumerHealth {
 /** One page of a list. */
 export interface ConsumerPage {
   items: Consumer[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -912,7 +912,7 @@ export interface EventOutcomeBatch {
 /** One page of a list. */
 export interface EventPage {
   items: Event[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1144,7 +1144,7 @@ export interface Instance {
 /** One page of a list. */
 export interface InstancePage {
   items: Instance[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1229,7 +1229,7 @@ export interface List {
 /** One page of a list. */
 export interface ListPage {
   items: List[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1338,7 +1338,7 @@ export interface MessageChange {
 /** One page of a list. */
 export interface MessagePage {
   items: Message[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1583,7 +1583,7 @@ export interface NotificationContent {
 /** One page of a list. */
 export interface NotificationPage {
   items: Notification[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1656,7 +1656,7 @@ export interface Organisation {
 /** One page of a list. */
 export interface OrganisationPage {
   items: Organisation[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1686,7 +1686,7 @@ export interface OrphanedSubscription {
 /** One page of a list. */
 export interface OrphanedSubscriptionPage {
   items: OrphanedSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1720,7 +1720,7 @@ export interface OutboxEvent {
 /** One page of a list. */
 export interface OutboxEventPage {
   items: OutboxEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1775,7 +1775,7 @@ export interface Person {
 /** One page of a list. */
 export interface PersonPage {
   items: Person[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1838,7 +1838,7 @@ export interface PreferenceLink {
 /** One page of a list. */
 export interface PreferencePage {
   items: Preference[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2038,7 +2038,7 @@ export interface Reconciliation {
 /** One page of a list. */
 export interface ReconciliationPage {
   items: Reconciliation[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2167,7 +2167,7 @@ export interface ReminderSettingChange {
 /** One page of a list. */
 export interface ReminderSettingPage {
   items: ReminderSetting[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2294,7 +2294,7 @@ export interface ReportSubscriptionChange {
 /** One page of a list. */
 export interface ReportSubscriptionPage {
   items: ReportSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2558,7 +2558,7 @@ export interface RolloutFigures {
 /** One page of a list. */
 export interface RolloutPage {
   items: Rollout[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2624,7 +2624,7 @@ export interface RuleChange {
 /** One page of a list. */
 export interface RulePage {
   items: Rule[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2768,7 +2768,7 @@ export interface RunSummary {
   owner?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -2794,7 +2794,7 @@ export interface RunSummary {
 /** One page of a list. */
 export interface RunSummaryPage {
   items: RunSummary[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2833,7 +2833,7 @@ export interface Schedule {
   payload: Record<string, unknown>;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -2864,7 +2864,7 @@ export interface ScheduleChange {
 /** One page of a list. */
 export interface SchedulePage {
   items: Schedule[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3040,7 +3040,7 @@ export interface SiteEvent {
 /** One page of a list. */
 export interface SiteEventPage {
   items: SiteEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3099,7 +3099,7 @@ export interface SiteNotificationStatus {
 /** One page of a list. */
 export interface SitePage {
   items: Site[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3262,7 +3262,7 @@ export interface SourceOutcomeBatch {
 /** One page of a list. */
 export interface SourcePage {
   items: Source[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3316,7 +3316,7 @@ export interface Subscriber {
 /** One page of a list. */
 export interface SubscriberPage {
   items: Subscriber[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3327,7 +3327,7 @@ export interface SubscriberRequest {
   adapter: string;
   /** The types of events it subscribes to: `response-completed` (the default), `instance-sent`, `instance-opened`, `instance-expired`, `schedule.arrived`, or topics of schedules; a topic that ends in `*` matches all topics with that prefix. */
   events?: string[] | null;
-  /** Only events for which this is true, over the answers and the fields of the payload; of an arrival over `topic` and what the schedule carries, such as `payload.month`. */
+  /** Only events that match this filter. It can test the answers and the fields of the payload; for an arrival, `topic` and the payload of the schedule, such as `payload.month`. */
   filter?: Record<string, unknown> | null;
   retry?: RetrySettingsInput | null;
   /** What the adapter needs; a secret may be given as `env:NAME`. */
@@ -3350,7 +3350,7 @@ export interface Suppression {
 /** One page of a list. */
 export interface SuppressionPage {
   items: Suppression[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3423,7 +3423,7 @@ export interface SurveyNps {
 /** One page of a list. */
 export interface SurveyPage {
   items: Survey[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3550,7 +3550,7 @@ export interface TaskChange {
 /** One page of a list. */
 export interface TaskPage {
   items: Task[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3574,7 +3574,7 @@ export interface Template {
 /** One page of a list. */
 export interface TemplatePage {
   items: Template[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3807,7 +3807,7 @@ export interface UserInvited {
 /** One page of a list. */
 export interface UserPage {
   items: User[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3967,7 +3967,7 @@ export interface Work {
   outcome?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -3997,7 +3997,7 @@ export interface WorkCounts {
 /** One page of a list. */
 export interface WorkPage {
   items: Work[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
