@@ -1,4 +1,4 @@
-//! `/api/v1/channels`: how messages leave. Secrets are written and never read.
+//! `/api/v1/channels`: channels and their settings. Secrets are never returned.
 
 pub mod rotate;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/events`: what happened elsewhere, as CloudEvents, one or a batch.
+//! `/api/v1/events`: CloudEvents from other systems, one or a batch.
 
 mod body;
 

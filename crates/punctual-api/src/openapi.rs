@@ -1,4 +1,4 @@
-//! The OpenAPI document: every route, described beside its handler and put together here; `finish` makes of it what is served.
+//! The OpenAPI document: every route, described beside its handler and put together here; `finish` completes it.
 
 mod adapters;
 mod changes;

@@ -1,4 +1,4 @@
-//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who gets the events, and what became of the deliveries.
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: subscribers, events and their deliveries.
 
 use std::collections::HashMap;
 

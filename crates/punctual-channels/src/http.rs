@@ -1,4 +1,4 @@
-//! The one way out over HTTP, for every adapter that speaks it.
+//! The HTTP client for all adapters that use HTTP.
 //!
 //! No redirect is followed and no proxy of the environment is used, because both would lead around the guard. Nothing
 //! is repeated here: that is the engine's. At most 16 KiB of an answer is read, unless a caller wants data and says how much. An answer that does not come after the

@@ -1,4 +1,4 @@
-//! Which certificates outgoing connections believe: those of the machine, and any that an admin adds.
+//! The trusted certificates of outgoing connections: those of the machine, and those added by an administrator.
 
 use std::{error::Error as StdError, io, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was accepted and forwarded, and how much waits.
+//! Prometheus metrics of the agent: accepted and forwarded rows, and the backlog.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},

@@ -1,4 +1,4 @@
-//! Accepting what scripts send: concurrent calls share a commit, and each is answered after it.
+//! Accepts notifications of scripts: concurrent calls share a commit, and each gets its response after it.
 
 use std::{collections::HashMap, sync::Arc};
 

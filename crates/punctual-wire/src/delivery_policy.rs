@@ -1,4 +1,4 @@
-//! What messages keep to: limits and hours of channels, what people want, and what holds for everybody.
+//! The delivery policy: limits and hours of channels, preferences of people, and global settings.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Topic, priority and order of channels: the fields that everything which sends messages takes, read in one way.
+//! Topic, priority and failover: fields of everything that sends messages, read by one function.
 
 use punctual_model::{Priority, delivery_policy};
 use serde::{Deserialize, Serialize};

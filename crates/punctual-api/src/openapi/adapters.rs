@@ -1,4 +1,5 @@
-//! The settings of channels, subscribers and consumers in the document: a schema for each adapter, made of what it says about itself.
+//! The settings of channels, subscribers and consumers in the document: a schema for each adapter, generated from its
+//! description.
 
 use punctual_channels::{described, described_consumers};
 use punctual_model::{AboutAdapter, Setting, SettingKind};

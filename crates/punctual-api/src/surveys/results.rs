@@ -1,4 +1,4 @@
-//! What the answers of a survey come to, as figures and as a table.
+//! The results of a survey, as figures and as a table.
 
 use axum::{
     extract::State,
