@@ -1,5 +1,5 @@
-//! Message brokers to throw away: NATS with JetStream, NATS behind TLS, and RabbitMQ with AMQP 1.0, each on a port and in
-//! a folder of their own.
+//! Message brokers to throw away: NATS with JetStream, NATS behind TLS, and RabbitMQ with AMQP 1.0, each on a port and in their
+//! own folder.
 
 use std::fs::{self, File};
 use std::net::TcpStream;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::names::Names;
 
-/// ARCHITECTURE.md is read in one go, or not at all.
+/// ARCHITECTURE.md must be short enough to read in one sitting.
 const MOST_WORDS_OF_THE_MAP: usize = 1_500;
 /// Where a reader starts: it names every page by who reads it.
 const INDEX: &str = "docs/README.md";

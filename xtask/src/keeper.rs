@@ -25,7 +25,7 @@ impl Keeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A group of its own, so that ctrl-c in the terminal does not reach it.
+            // Its own group, so that ctrl-c in the terminal does not reach it.
             .process_group(0)
             .spawn()
             .context("could not start `sh`")?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::run;
 
-/// Builds the binary of a commit in a worktree of its own under `target/previous`; one that was built is used again.
+/// Builds the binary of a commit in its own worktree under `target/previous`; one that was built is used again.
 pub fn build(commit: &str) -> Result<PathBuf> {
     let git = |args: &[&str]| run::quiet(Command::new("git").current_dir(run::root()).args(args));
     let commit = git(&["rev-parse", "--short=12", "--verify", &format!("{commit}^{{commit}}")])

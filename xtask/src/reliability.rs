@@ -133,19 +133,21 @@ fn lines<T: serde::de::DeserializeOwned>(folder: &Path, wanted: impl Fn(&str) ->
 const INTRODUCTION: &str = "\
 # Reliability
 
-What was done to Punctual, and what became of what it had promised. This page is made by `cargo xtask rig report` from the records in
-[docs/reliability](reliability), one line for each round of a trial; nobody writes it by hand.
+Which faults were injected into Punctual, and whether its guarantees held. `cargo xtask rig report` generates this page from the records in [docs/reliability](reliability), one line for each round of a trial.
 
-A trial starts the shipped binary (*poison* and *abort* the engine alone), puts it under load, breaks something again and again, and then compares four logs: what the clients
-were answered, what the database holds, what the receiver got, and what was injected. *Lost* is what was acknowledged and not
-delivered to each of its targets. *Repeated* are calls after the first one to a target, and *marked* the calls that were recorded as uncertain: a call that
-was under way when something broke may be repeated, and is marked. A trial fails if more is repeated than is marked, if a message is there in
-part, twice or without anybody having asked for it, or not at its end two minutes after the load, if a call has no intent in the database, starts after its lease, or carries another id than the
-one before. *Recovered* is the time from the end of a fault to the next acknowledged request and the next delivery; *settled* is the longest time
-from the end of the load until every message was at its end.
+A trial starts the release binary (*poison* and *abort* start only the engine), puts it under load, injects faults, and then compares four logs: the
+responses to clients, the content of the database, the calls at the receiver, and the injected faults.
 
-With no failure in N trials the rate of failures is below 3/N with 95 % confidence. A kind of fault that was not injected has not been tried. A `+` behind a
-commit says that files differed from it.
+- *Lost*: acknowledged, but not delivered to each target.
+- *Repeated*: calls after the first one to a target. *Marked*: calls recorded as `uncertain`. A call under way during a fault may be repeated, and is then marked.
+- *Recovered*: the time from the end of a fault to the next acknowledged request and the next delivery.
+- *Settled*: the longest time from the end of the load until every message had a final state.
+
+A trial fails in these cases: more calls are repeated than marked; a message is delivered in part, twice, or without a request; a message has no final
+state two minutes after the load; a call has no intent in the database, starts after its lease, or carries another id than the call before it.
+
+With no failure in N trials, the failure rate is below 3/N with 95 % confidence. A fault that is not listed was not tested. A `+` behind a
+commit means that the working tree differed from it.
 ";
 
 fn page(records: &[Record], measured: &[Measured]) -> String {
@@ -173,7 +175,7 @@ fn page(records: &[Record], measured: &[Measured]) -> String {
             seconds(total.settled_ms),
         );
     }
-    page.push_str("\n## The faults, by kind\n");
+    page.push_str("\n## Faults by kind\n");
     for ((rig, database), total) in &totals {
         let kinds: Vec<String> =
             total.faults.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect();
@@ -208,7 +210,7 @@ fn figures(measured: &[Measured]) -> String {
 
 /// The rounds in which a promise was not kept, or that there was none.
 fn broken(records: &[Record]) -> String {
-    let mut text = String::from("\n## Promises that were not kept\n\n");
+    let mut text = String::from("\n## Broken guarantees\n\n");
     let failed: Vec<&Record> = records.iter().filter(|record| !record.broken.is_empty()).collect();
     if failed.is_empty() {
         text.push_str("None in these records.\n");

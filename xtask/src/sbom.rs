@@ -156,7 +156,7 @@ fn is_of(dependency: &Dependency, kinds: &[Option<&str>]) -> bool {
 }
 
 fn purl(package: &Package) -> String {
-    // A build's metadata begins with a plus, which has a meaning of its own in a URL.
+    // A build's metadata begins with a plus, which has its own meaning in a URL.
     format!("pkg:cargo/{}@{}", package.name, package.version.replace('+', "%2B"))
 }
 

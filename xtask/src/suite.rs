@@ -125,7 +125,7 @@ pub fn about(name: &str) -> Option<&'static str> {
     TRIALS.iter().find(|trial| trial.name == name).map(|trial| trial.about)
 }
 
-/// How far a trial goes. What is recorded for the present commit counts, so that a trial that was stopped goes on.
+/// How far a trial goes. What is recorded for the present commit counts, so that a trial that was stopped continues.
 #[derive(clap::Args)]
 pub struct Limits {
     /// So many faults instead of the trial's own number.
@@ -244,7 +244,7 @@ impl Runner {
     fn command(&self, args: &[String]) -> Command {
         let mut command = match self {
             Self::Nextest => run::cargo(["nextest", "run"]),
-            // As nextest is configured: go on after a failure.
+            // As nextest is configured: continue after a failure.
             Self::CargoTest => run::cargo(["test", "--no-fail-fast"]),
         };
         if !selects_packages(args) {

@@ -58,7 +58,7 @@ pub fn brokers() -> Result<()> {
     ensure(&[NATS, RABBITMQ])
 }
 
-/// The script that starts RabbitMQ for whoever calls it; the one on the PATH changes to a user of its own.
+/// The script that starts RabbitMQ for whoever calls it; the one on the PATH changes to its own user.
 pub fn rabbitmq() -> Option<PathBuf> {
     let script = Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server");
     if script.is_file() { Some(script.to_owned()) } else { found("rabbitmq-server") }
@@ -132,7 +132,7 @@ fn apt_install(packages: &[&str]) -> bool {
     apt_get(&args)
 }
 
-/// Reads anew which packages there are, where we may.
+/// Reads again which packages there are, where we may.
 pub fn update_packages() {
     apt_get(&["update", "-q"]);
 }

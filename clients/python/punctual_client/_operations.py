@@ -178,7 +178,7 @@ class Operations(Transport):
         return self._call("DELETE", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}")
 
     def delete_rollouts_report_subscription(self, scope: str, id: str) -> None:
-        """End a rollout: everything has moved over, and there is no old scheduler any more."""
+        """End a rollout: the migration is complete and the old scheduler is no longer used."""
         return self._call("DELETE", f"/api/v1/rollouts/report-subscription/{self._segment('scope', scope)}/{self._segment('id', id)}")
 
     def delete_schedule(self, id: str) -> None:
@@ -250,7 +250,7 @@ class Operations(Transport):
         return self._call("GET", "/api/v1/delivery-policy")
 
     def get_erasure(self, id: str) -> m.Erasure:
-        """An erasure with its certificate, or a plan of one."""
+        """An erasure with its certificate, or a planned one."""
         return self._call("GET", f"/api/v1/erasures/{self._segment('id', id)}")
 
     def get_forecast(self, *, from_: Optional[str] = None, to: Optional[str] = None, business_unit: Optional[str] = None) -> m.Forecast:
@@ -306,7 +306,7 @@ class Operations(Transport):
         return self._call("GET", f"/api/v1/operations/people/{self._segment('id', id)}")
 
     def get_operations_rule(self, id: str) -> m.Rule:
-        """Look at a rule; a deleted one stays readable."""
+        """Read a rule; a deleted rule stays readable."""
         return self._call("GET", f"/api/v1/operations/rules/{self._segment('id', id)}")
 
     def get_operations_task(self, id: str) -> m.Task:
@@ -350,7 +350,7 @@ class Operations(Transport):
         return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/artefacts/{self._segment('name', name)}", raw=True)
 
     def get_report_subscription_automation_run_coordinates(self, guid: str, run: str) -> m.Coordinates:
-        """Where what was made for a run lies."""
+        """The coordinates of a run."""
         return self._call("GET", f"/api/v1/report-subscriptions/{self._segment('guid', guid)}/automation-runs/{self._segment('run', run)}/coordinates")
 
     def get_report_subscription_automation_run_ownership(self, guid: str, run: str) -> m.Ownership:
@@ -874,7 +874,7 @@ class Operations(Transport):
         return self._call("POST", f"/api/v1/callbacks/{self._segment('channel', channel)}/{self._segment('secret', secret)}", body=body, content_type=content_type, idempotency_key=idempotency_key)
 
     def rekey_secrets(self, body: Optional[m.RekeyRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Rekey:
-        """Seal every secret anew."""
+        """Seal every secret again."""
         return self._call("POST", "/api/v1/secrets/rekey", body=body, idempotency_key=idempotency_key)
 
     def release_restore(self, body: Optional[m.ReasonRequest] = None, *, idempotency_key: Optional[str] = None) -> m.RestoreSettled:
@@ -910,7 +910,7 @@ class Operations(Transport):
         return self._call("POST", f"/api/v1/notifications/{self._segment('id', id)}/retry", body=body, idempotency_key=idempotency_key)
 
     def retry_outbox_event_delivery(self, id: int, subscriber: str, *, idempotency_key: Optional[str] = None) -> m.OutboxEvent:
-        """Tell one subscriber again."""
+        """Retry the delivery to one subscriber."""
         return self._call("POST", f"/api/v1/outbox-events/{self._segment('id', id)}/deliveries/{self._segment('subscriber', subscriber)}/retry", idempotency_key=idempotency_key)
 
     def retry_report_subscription_automation_run(self, guid: str, run: str, body: Optional[m.ActionRequest] = None, *, idempotency_key: Optional[str] = None) -> m.AutomationRun:
@@ -954,11 +954,11 @@ class Operations(Transport):
         return self._call("POST", f"/api/v1/report-runs/{self._segment('key', key)}/ownership", body=body, idempotency_key=idempotency_key)
 
     def test_channel(self, key: str, body: m.ChannelTestRequest, *, idempotency_key: Optional[str] = None) -> m.ChannelTest:
-        """Send one message over a channel, now, to see whether it works."""
+        """Send a test message over a channel."""
         return self._call("POST", f"/api/v1/channels/{self._segment('key', key)}/test", body=body, idempotency_key=idempotency_key)
 
     def tick_scheduler(self, body: Optional[m.TickRequest] = None, *, idempotency_key: Optional[str] = None) -> m.Tick:
-        """Run one pass over every stage, and say what it did."""
+        """Run one pass over every stage and return the counts."""
         return self._call("POST", "/api/v1/scheduler/tick", body=body, idempotency_key=idempotency_key)
 
     def transfer_report_subscription(self, guid: str, body: m.TransferRequest, *, idempotency_key: Optional[str] = None) -> m.ReportSubscription:

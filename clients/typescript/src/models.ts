@@ -4,7 +4,7 @@
 export interface ActionRequest {
   /** Kept in the audit. */
   reason?: string | null;
-  /** The version that the operator saw; another one now is refused as `stale_version`. */
+  /** The version that the operator saw; if it has changed, the request is refused with `stale_version`. */
   version?: number | null;
 }
 
@@ -14,7 +14,7 @@ export interface Amqp1ConsumerSettings {
   address: string;
   /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
   batch?: number | null;
-  /** Dead letters: where what is refused goes, such as orders-refused. */
+  /** Dead letters: the queue for refused events, such as orders-refused. */
   deadLetterAddress: string;
   /** Password: the account's password. */
   password?: string | StoredSecret | null;
@@ -46,7 +46,7 @@ export interface Amqp1Settings {
 export interface AmqpConsumerSettings {
   /** Batch: how many messages are taken at once; one commit for all of them; `100` by default. */
   batch?: number | null;
-  /** Dead letters: where what is refused goes, such as orders-refused. */
+  /** Dead letters: the queue for refused events, such as orders-refused. */
   deadLetterQueue: string;
   /** Password: the account's password. */
   password?: string | StoredSecret | null;
@@ -113,7 +113,7 @@ export interface ApiKeyCreated {
 /** One page of a list. */
 export interface ApiKeyPage {
   items: ApiKey[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -175,7 +175,7 @@ export interface Attention {
 
 /** One thing that needs attention. */
 export interface AttentionItem {
-  /** Why a message is parked and what that is about, such as the list that does not exist. */
+  /** Why a message is parked, and the object at fault, such as a list that does not exist. */
   cause?: string | null;
   /** How many messages are parked for the same cause. */
   count?: number | null;
@@ -199,7 +199,7 @@ export interface AuditEntry {
   actor: string;
   at: string;
   businessUnit?: string | null;
-  /** What else matters; null where there is nothing, or where it was erased. */
+  /** Further details; null if there are none or they were erased. */
   data?: unknown;
   /** The seal: it covers this entry and the digest of the one before. Null until the entry is sealed, some seconds after it was written. */
   digest?: string | null;
@@ -209,7 +209,7 @@ export interface AuditEntry {
   reason?: string | null;
   /** Its number: entries are sealed in this order. */
   seq: number;
-  /** Kind and id of what it is about; without the id where it was erased. */
+  /** Kind and id of the subject; without the id if it was erased. */
   subject: string;
   to?: string | null;
   /** The version of the subject after it. */
@@ -219,7 +219,7 @@ export interface AuditEntry {
 /** One page of a list. */
 export interface AuditEntryPage {
   items: AuditEntry[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -236,7 +236,7 @@ export interface AutomationRun {
   earlierAttempts?: number;
   /** Why it had ended or was held before it was last released or brought back. */
   earlierReasonCode?: string | null;
-  /** Why there is no report, where there is none. */
+  /** Why there is no report, if there is none. */
   fault?: Record<string, unknown> | null;
   id: number;
   /** The digest of its input, in hexadecimal. */
@@ -245,7 +245,7 @@ export interface AutomationRun {
   key: string;
   /** The workflow it belongs to: `reminder`, `schedule`, `message`, … */
   kind: string;
-  /** The local date that it is for, where it is for one. */
+  /** The local date that it is for, if it has one. */
   localDate?: string | null;
   /** When it is retried, after a failure. */
   nextRetryAt?: string | null;
@@ -260,7 +260,7 @@ export interface AutomationRun {
   periodStart?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -287,7 +287,7 @@ export interface AutomationRun {
   version: number;
 }
 
-/** What became of one item. */
+/** The outcome of one item. */
 export interface BatchItem {
   error?: Problem | null;
   id?: string | null;
@@ -297,7 +297,7 @@ export interface BatchItem {
   outcome: string;
   /** Its present status, when it was not rejected. */
   status?: string | null;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
 }
 
@@ -333,7 +333,7 @@ export interface BusinessUnit {
 /** One page of a list. */
 export interface BusinessUnitPage {
   items: BusinessUnit[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -371,7 +371,7 @@ export interface CadenceShapeInput {
   timeZone?: string | null;
 }
 
-/** An operator's own send: one trigger, whatever the events are. */
+/** A send by an operator: one trigger for given events. */
 export interface CampaignRequest {
   /** At most 10,000. */
   items: IngestItem[];
@@ -383,7 +383,7 @@ export interface Channel {
   adapter: string;
   atMostOnce: boolean;
   circuit?: CircuitSetting | null;
-  /** Calls under way at once from one node, 1 to 200; the adapter's own figure where none is given. */
+  /** Concurrent calls from one node, 1 to 200; by default the adapter's own value. */
   concurrency?: number | null;
   health?: ChannelState | null;
   key: string;
@@ -419,14 +419,14 @@ export interface ChannelHealth {
 /** One page of a list. */
 export interface ChannelHealthPage {
   items: ChannelHealth[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
 /** One page of a list. */
 export interface ChannelPage {
   items: Channel[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -436,7 +436,7 @@ export interface ChannelRequest {
   /** Do not retry what may have arrived: for receivers that cannot recognise a repetition. */
   atMostOnce?: boolean | null;
   circuit?: CircuitSettingInput | null;
-  /** Calls under way at once from one node, 1 to 200; the adapter's own figure where none is given. */
+  /** Concurrent calls from one node, 1 to 200; by default the adapter's own value. */
   concurrency?: number | null;
   limits?: LimitsInput | null;
   quietHours?: QuietHoursInput | null;
@@ -535,7 +535,7 @@ export interface ComparedRun {
 export interface Comparison {
   /** How many of each verdict. */
   counts: Record<string, number>;
-  /** There is more than one response covers. */
+  /** There are more rows than one response can hold. */
   cut: boolean;
   from: string;
   items: ComparedRun[];
@@ -563,7 +563,7 @@ export interface ConsumerHealth {
   accepted: number;
   /** Events that the broker handed out again, and that were left aside. */
   duplicates: number;
-  /** Messages that wait at the broker, where it says so. */
+  /** Messages that wait at the broker, if it reports them. */
   lag?: number | null;
   lastError?: string | null;
   lastErrorAt?: string | null;
@@ -582,7 +582,7 @@ export interface ConsumerHealth {
 /** One page of a list. */
 export interface ConsumerPage {
   items: Consumer[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -598,7 +598,7 @@ export interface ConsumerRequest {
   settings?: AmqpConsumerSettings | Amqp1ConsumerSettings | NatsConsumerSettings | Record<string, unknown> | null;
 }
 
-/** Where what was made for a run lies. */
+/** The coordinates of a run. */
 export interface Coordinates {
   artefacts: Artefact[];
   coordinates?: Record<string, unknown> | null;
@@ -631,7 +631,7 @@ export interface DateRuleInput {
 export interface DefaultRuleShape {
   /** `["email"]` where none are given. */
   channels?: string[];
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[];
   message?: RuleTexts;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
@@ -645,7 +645,7 @@ export interface DefaultRuleShape {
 export interface DefaultRuleShapeInput {
   /** `["email"]` where none are given. */
   channels?: string[] | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   message?: RuleTextsInput | null;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
@@ -669,7 +669,7 @@ export interface DefinitionChange {
 export interface Definitions {
   /** Business units by id. */
   "business-units"?: Record<string, BusinessUnitRequest> | null;
-  /** Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}`: the one that the server has. */
+  /** Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}` to keep the server's secret. */
   channels?: Record<string, ChannelRequest> | null;
   /** Consumers of events by key; secrets as for channels. */
   consumers?: Record<string, ConsumerRequest> | null;
@@ -727,7 +727,7 @@ export interface Delivery {
   body?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[];
   /** The body once more, for those who read HTML. Values are escaped. */
   html?: string | null;
@@ -753,7 +753,7 @@ export interface DeliveryInput {
   body?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   /** The body once more, for those who read HTML. Values are escaped. */
   html?: string | null;
@@ -783,7 +783,7 @@ export interface DeliveryLogEntry {
   /** Which message of the schedule, from 1: a failed attempt uses up none. */
   ordinal: number;
   sentAt: string;
-  /** `delivered`, `failed`, `uncertain`, `underway`, or why there was no attempt, such as `no-channel`. */
+  /** `delivered`, `failed`, `uncertain`, `underway`, or the reason why there was no attempt, such as `no-channel`. */
   status: string;
 }
 
@@ -815,7 +815,7 @@ export interface DeliveryPolicyInput {
   topics?: TopicTitleInput[] | null;
 }
 
-/** A plan of an erasure, or what became of one. */
+/** A planned erasure, or the result of one. */
 export interface Erasure {
   certificate?: ErasureCertificate | null;
   createdAt: string;
@@ -893,7 +893,7 @@ export interface EventChange {
   title?: string | null;
 }
 
-/** What became of one event. */
+/** The outcome of one event. */
 export interface EventOutcome {
   error?: Problem | null;
   index: number;
@@ -912,11 +912,11 @@ export interface EventOutcomeBatch {
 /** One page of a list. */
 export interface EventPage {
   items: Event[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
-/** One event. Attributes that are not listed are allowed and left aside. */
+/** One event. Other attributes are allowed and ignored. */
 export interface EventRequest {
   /** At most 64 KiB. */
   data?: unknown;
@@ -926,13 +926,13 @@ export interface EventRequest {
   /** Where it comes from, as a URI reference. */
   source: string;
   specversion: string;
-  /** What it is about, such as `document/42`. */
+  /** Its subject, such as `document/42`. */
   subject?: string | null;
   time?: string | null;
   type: string;
 }
 
-/** A link that was just made. It is shown once; whoever has it sees the calendar. */
+/** A new link. It is shown once; everyone with the link can read the calendar. */
 export interface Feed {
   createdAt: string;
   ownerId: string;
@@ -942,7 +942,7 @@ export interface Feed {
   path: string;
 }
 
-/** Whose calendar a link is to lead to: exactly one of the two. */
+/** The owner of the calendar: exactly one of the two. */
 export interface FeedRequest {
   organisation?: string | null;
   person?: string | null;
@@ -955,10 +955,10 @@ export interface FieldChange {
   to: unknown;
 }
 
-/** What is wrong with one place in a request. */
+/** The error at one place in a request. */
 export interface FieldError {
   code: Code;
-  /** One sentence that says what is wrong and what would be right. */
+  /** One sentence with the error and the correct form. */
   detail: string;
   /** A JSON pointer (RFC 6901) to the place, such as `/items/3/subject`; a query parameter counts as a field. */
   pointer: string;
@@ -966,7 +966,7 @@ export interface FieldError {
 
 /** What will be sent, by local day. */
 export interface Forecast {
-  /** There is more than one response covers. */
+  /** There are more rows than one response can hold. */
   cut: boolean;
   days: ForecastDay[];
 }
@@ -990,7 +990,7 @@ export interface ForecastItem {
   key: string;
   /** `message`, `expiry`, `run` or `shadow`. */
   kind: string;
-  /** Why that is not when it is due, such as `quiet-hours`. */
+  /** Why it is sent at another time than it is due, such as `quiet-hours`. */
   reason?: string | null;
   /** What it is about, for people. */
   title: string;
@@ -1063,7 +1063,7 @@ export interface InboxRead {
   upTo: string;
 }
 
-/** One event: what happened, and whom to ask about it. */
+/** One event and the recipient of its survey. */
 export interface IngestItem {
   /** When it happened; now if absent. */
   occurredAt?: string | null;
@@ -1144,7 +1144,7 @@ export interface Instance {
 /** One page of a list. */
 export interface InstancePage {
   items: Instance[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1161,7 +1161,7 @@ export interface KindCount {
   rows: number;
 }
 
-/** The figures of the outbox at one moment, computed from the table. */
+/** The metrics of the outbox at one time, computed from the table. */
 export interface Kpis {
   at: string;
   bySite: SiteKpis[];
@@ -1222,14 +1222,14 @@ export interface List {
   targets: string[];
   type: string;
   updatedAt: string;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
 }
 
 /** One page of a list. */
 export interface ListPage {
   items: List[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1256,7 +1256,7 @@ export interface Message {
   channel?: string | null;
   context?: Record<string, unknown> | null;
   createdAt: string;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[];
   headers?: Record<string, string>;
   html?: string | null;
@@ -1279,7 +1279,7 @@ export interface Message {
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
   typeData?: Record<string, unknown> | null;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
   workId: number;
 }
@@ -1289,11 +1289,11 @@ export interface MessageAccepted {
   id: string;
   /** `created`, `updated`, `unchanged`, `reactivated`, `completed`, `inProgress` or `cancelled`. */
   outcome: string;
-  /** As it is stored: one that is over keeps its moment. */
+  /** The stored row: a finished one keeps its time. */
   sendAt: string;
   /** The status of its work row. */
   status: string;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
   workId: number;
 }
@@ -1308,7 +1308,7 @@ export interface MessageChange {
   channel?: string | null;
   /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   /** Headers of the mail: `X-…`, `In-Reply-To`, `References`, `List-Id` and `Auto-Submitted`, each one line of ASCII. */
   headers?: Record<string, string> | null;
@@ -1338,7 +1338,7 @@ export interface MessageChange {
 /** One page of a list. */
 export interface MessagePage {
   items: Message[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1353,7 +1353,7 @@ export interface MessageRequest {
   channel?: string | null;
   /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   /** Headers of the mail: `X-…`, `In-Reply-To`, `References`, `List-Id` and `Auto-Submitted`, each one line of ASCII. */
   headers?: Record<string, string> | null;
@@ -1369,7 +1369,7 @@ export interface MessageRequest {
   priority?: string | null;
   /** Where answers to the mail go, instead of to the sender of the channel. */
   replyTo?: string | null;
-  /** Brings back a message of this id that was cancelled; without it the cancelled one is returned. */
+  /** Reactivates a cancelled message with this id; without it, the cancelled message is returned. */
   revive?: boolean | null;
   sendAt: string;
   /** One line of at most 998 bytes; not needed with a template. */
@@ -1395,7 +1395,7 @@ export interface MisbehaviourRequest {
 
 /** A source in a bulk request. */
 export interface NamedSourceRequest {
-  /** False for one that no longer counts. */
+  /** False if it is no longer active. */
   active?: boolean | null;
   businessUnit?: string | null;
   id: string;
@@ -1474,7 +1474,7 @@ export interface NewEvent {
   participants?: string[] | null;
   /** An instant; for a whole day also a date such as `2026-05-14`. */
   startDate?: string | null;
-  /** The zone that its dates are meant in; without one, the organisation's. */
+  /** The time zone of its dates; by default that of the organisation. */
   timeZone?: string | null;
   title: string;
 }
@@ -1496,7 +1496,7 @@ export interface NewTask {
 
 /** A node, as it last reported itself. */
 export interface Node {
-  /** How far its machine's clock is ahead of the time that it goes by, in milliseconds. */
+  /** How far the machine's clock is ahead of the time that the node uses, in milliseconds. */
   clockOffsetMs: number;
   holds: Holds;
   lastSeenAt: string;
@@ -1523,7 +1523,7 @@ export interface Notification {
   context?: Record<string, unknown> | null;
   createdAt: string;
   deliveredAt?: string | null;
-  /** When the site took it, for one that came through a site. */
+  /** When the site accepted it, if it came through a site. */
   enqueuedAt?: string | null;
   /** The channels that are used after its own. */
   failover?: string[];
@@ -1559,18 +1559,18 @@ export interface Notification {
   workId?: number | null;
 }
 
-/** The answer to one accepted notification: its id and status. */
+/** The response for one accepted notification: its id and status. */
 export interface NotificationAccepted {
   id: string;
   /** `pending` when it is new; else the present state. */
   status: string;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
 }
 
 /** What a notification said, or will say. */
 export interface NotificationContent {
-  /** `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent), `now` (its template as it is: no attempt was made yet) or `gone` (that version is not kept any more). */
+  /** `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent), `now` (the present template: no attempt was made yet) or `gone` (that version is no longer stored). */
   basis: string;
   body?: string | null;
   html?: string | null;
@@ -1583,7 +1583,7 @@ export interface NotificationContent {
 /** One page of a list. */
 export interface NotificationPage {
   items: Notification[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1598,7 +1598,7 @@ export interface NotificationRequest {
   channel?: string | null;
   /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   /** Headers of the mail: `X-…`, `In-Reply-To`, `References`, `List-Id` and `Auto-Submitted`, each one line of ASCII. */
   headers?: Record<string, string> | null;
@@ -1636,7 +1636,7 @@ export interface NotificationSource {
   site?: string | null;
 }
 
-/** What a caller says about where a notification comes from. Its site is known by the token of the site alone. */
+/** The origin of a notification, as given by the caller. Only the token of a site determines the site. */
 export interface NotificationSourceRequest {
   instance?: string | null;
   script?: string | null;
@@ -1656,7 +1656,7 @@ export interface Organisation {
 /** One page of a list. */
 export interface OrganisationPage {
   items: Organisation[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1666,9 +1666,9 @@ export interface OrganisationRequest {
   allDayAt?: string | null;
   businessUnit?: string | null;
   name: string;
-  /** What a new event or task gets; without it, one message at its start and one at its end. */
+  /** The messages of a new event or task; by default one at its start and one at its end. */
   rules?: DefaultRuleShapeInput[] | null;
-  /** Where it has one, whole days count at `allDayAt` in this zone instead of at noon UTC. */
+  /** If set, whole days count at `allDayAt` in this zone instead of at noon UTC. */
   timeZone?: string | null;
 }
 
@@ -1686,7 +1686,7 @@ export interface OrphanedSubscription {
 /** One page of a list. */
 export interface OrphanedSubscriptionPage {
   items: OrphanedSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1707,20 +1707,20 @@ export interface OutboxEvent {
   deliveries: OutboxDelivery[];
   eventType: string;
   id: number;
-  /** The answered instance and its survey, where it is about one. */
+  /** The instance and its survey, if the event belongs to one. */
   instancePublicId?: string | null;
   payload: Record<string, unknown>;
   /** `pending`, `dispatched` or `failed`: it follows from the deliveries. */
   status: string;
   surveyId?: number | null;
-  /** The work row that arrived, where it is about one. */
+  /** The work row that arrived, if the event is about one. */
   workKey?: string | null;
 }
 
 /** One page of a list. */
 export interface OutboxEventPage {
   items: OutboxEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1733,7 +1733,7 @@ export interface Ownership {
   /** `oldScheduler`, `automationScheduler`, or nobody yet. */
   owner?: string | null;
   ownerVersion?: string | null;
-  /** The stage of the rollout it is under, where there is one. */
+  /** The stage of its rollout, if there is one. */
   stage?: number | null;
   /** `owned`, `deliveryCreated` or `cancelled`. */
   status?: string | null;
@@ -1742,10 +1742,10 @@ export interface Ownership {
 
 /** What an owner has to say about its run. */
 export interface OwnershipReport {
-  /** Where what was made lies. */
+  /** The coordinates of the created files. */
   coordinates?: Record<string, unknown> | null;
   owner: string;
-  /** The version that reports; one below that of the owner is refused. */
+  /** The version that reports; a version below that of the owner is refused. */
   ownerVersion?: string | null;
   /** `deliveryCreated`, or `cancelled`: then the run is free again. */
   status: string;
@@ -1755,7 +1755,7 @@ export interface OwnershipReport {
 export interface OwnershipRequest {
   /** `oldScheduler` or `automationScheduler`. */
   owner: string;
-  /** Numbers between dots. A newer version of the same owner takes a run over that is not delivered; an older one is refused. */
+  /** Numbers separated by dots. A newer version of the same owner takes over an undelivered run; an older one is refused. */
   ownerVersion: string;
 }
 
@@ -1775,7 +1775,7 @@ export interface Person {
 /** One page of a list. */
 export interface PersonPage {
   items: Person[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1784,12 +1784,12 @@ export interface PersonRequest {
   /** Where they are reached besides e-mail: type of channel to address. */
   addresses?: Record<string, string> | null;
   businessUnit?: string | null;
-  /** What they want to be notified over, in their order; the next is used if one does not reach them. */
+  /** The channels of the person, in order; the next one is used if one fails. */
   channels?: string[] | null;
   email?: string | null;
   locale?: string | null;
   name: string;
-  /** The zone that times are given in; without one, that of the event or its organisation. */
+  /** The time zone of the given times; by default that of the event or its organisation. */
   timeZone?: string | null;
 }
 
@@ -1816,7 +1816,7 @@ export interface Preference {
   channels?: string[] | null;
   /** Messages on one local day; the rest comes as a digest. */
   dailyCap?: number | null;
-  /** The channels that are used one after another, where a message says no order of its own. */
+  /** The channels to use, in order, for messages without their own order. */
   failover?: string[];
   locale?: string | null;
   /** Their name here, or the address they are known by. */
@@ -1831,14 +1831,14 @@ export interface Preference {
 
 /** The page on which a person says what they want. */
 export interface PreferenceLink {
-  /** Whoever has it may change what this person wants, and nothing else. */
+  /** Everyone with the link can change the preferences of this person, and nothing else. */
   url: string;
 }
 
 /** One page of a list. */
 export interface PreferencePage {
   items: Preference[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -1850,7 +1850,7 @@ export interface PreferenceRequest {
   channels?: string[] | null;
   /** Messages on one local day; the rest comes as a digest. */
   dailyCap?: number | null;
-  /** The channels that are used one after another, where a message says no order of its own. */
+  /** The channels to use, in order, for messages without their own order. */
   failover?: string[] | null;
   locale?: string | null;
   quietHours?: QuietHoursInput | null;
@@ -1879,7 +1879,7 @@ export interface PreviewRequest {
 /** An error answer. */
 export interface Problem {
   code: Code;
-  /** One sentence that says what is wrong and what would be right. */
+  /** One sentence with the error and the correct form. */
   detail: string;
   /** The places at fault, where the request had them. */
   errors?: FieldError[];
@@ -1915,7 +1915,7 @@ export interface PurgeRequest {
 /** One run of the purge. */
 export interface PurgeRun {
   at: string;
-  /** Files that went, such as those of reports. */
+  /** Removed files, such as those of reports. */
   files?: number;
   /** Rows past their window that wait for a person, because they are more than the usual share. */
   heldBack?: number | null;
@@ -2038,7 +2038,7 @@ export interface Reconciliation {
 /** One page of a list. */
 export interface ReconciliationPage {
   items: Reconciliation[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2073,7 +2073,7 @@ export interface RecurringRuleInput {
   sendTime?: string | null;
 }
 
-/** What was sealed anew. */
+/** The secrets that were sealed again. */
 export interface Rekey {
   /** The id of the key that is now in use; it reveals nothing about the key. */
   keyId: string;
@@ -2081,7 +2081,7 @@ export interface Rekey {
   resealed: number;
 }
 
-/** Seal everything anew. */
+/** Seal all secrets again. */
 export interface RekeyRequest {
   /** Make a key first and put it in front of the others. */
   newKey?: boolean | null;
@@ -2113,11 +2113,11 @@ export interface ReminderSetting {
   /** Only sources for which it is true: tests on `state.FIELD`, `businessUnit`, `type` or `id`, combined with `all`, `any` and `not`. */
   filter?: Record<string, unknown> | null;
   id: string;
-  /** Also, one message at once for a source whose first state is reported, if the setting is for it. */
+  /** Whether to also send one message at once when a matching source is added. */
   immediate?: boolean;
   /** `dateBased`, `recurring` or `threshold`; a program that embeds Punctual may know more. */
   kind: string;
-  /** How late it may still be sent, such as `1d`; by default until its local day is over. */
+  /** How late it may be sent, such as `1d`; by default until the end of its local day. */
   maxLateness?: string | null;
   name: string;
   plan?: ReminderPlan | null;
@@ -2129,9 +2129,9 @@ export interface ReminderSetting {
   /** A key that stays when the setting's own name changes: it is part of every key. */
   triggerKey: string;
   updatedAt: string;
-  /** Give it back with a change: another one in the meantime is refused as `stale_version`. */
+  /** Send it with a change: if the object was changed meanwhile, the request is refused with `stale_version`. */
   version: number;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
 }
 
@@ -2146,11 +2146,11 @@ export interface ReminderSettingChange {
   delivery?: DeliveryInput | null;
   /** Only sources for which it is true: tests on `state.FIELD`, `businessUnit`, `type` or `id`, combined with `all`, `any` and `not`. */
   filter?: Record<string, unknown> | null;
-  /** Also, one message at once for a source whose first state is reported, if the setting is for it. */
+  /** Whether to also send one message at once when a matching source is added. */
   immediate?: boolean | null;
   /** `dateBased`, `recurring` or `threshold`; a program that embeds Punctual may know more. */
   kind?: string | null;
-  /** How late it may still be sent, such as `1d`; by default until its local day is over. */
+  /** How late it may be sent, such as `1d`; by default until the end of its local day. */
   maxLateness?: string | null;
   name?: string | null;
   /** One of `{"addresses": […]}`, `{"list": "ops"}`, `{"field": "/email"}` and `{"lookup": {"sourceType": "person", "idField": "/ownerId", "field": "/email"}}`. */
@@ -2167,7 +2167,7 @@ export interface ReminderSettingChange {
 /** One page of a list. */
 export interface ReminderSettingPage {
   items: ReminderSetting[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2182,11 +2182,11 @@ export interface ReminderSettingRequest {
   delivery: DeliveryInput;
   /** Only sources for which it is true: tests on `state.FIELD`, `businessUnit`, `type` or `id`, combined with `all`, `any` and `not`. */
   filter?: Record<string, unknown> | null;
-  /** Also, one message at once for a source whose first state is reported, if the setting is for it. */
+  /** Whether to also send one message at once when a matching source is added. */
   immediate?: boolean | null;
   /** `dateBased`, `recurring` or `threshold`; a program that embeds Punctual may know more. */
   kind: string;
-  /** How late it may still be sent, such as `1d`; by default until its local day is over. */
+  /** How late it may be sent, such as `1d`; by default until the end of its local day. */
   maxLateness?: string | null;
   name: string;
   /** One of `{"addresses": […]}`, `{"list": "ops"}`, `{"field": "/email"}` and `{"lookup": {"sourceType": "person", "idField": "/ownerId", "field": "/email"}}`. */
@@ -2221,7 +2221,7 @@ export interface ReportSubscription {
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
   createdAt: string;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[];
   guid: string;
   locale?: string | null;
@@ -2246,7 +2246,7 @@ export interface ReportSubscription {
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
   updatedAt: string;
-  /** Give it back with a change: another one in the meantime is refused as `stale_version`. */
+  /** Send it with a change: if the object was changed meanwhile, the request is refused with `stale_version`. */
   version: number;
   warnings?: FieldError[];
   /** The first day of a week, such as `SUN`; by default `MON`. */
@@ -2263,7 +2263,7 @@ export interface ReportSubscriptionChange {
   catchUp?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   locale?: string | null;
   name?: string | null;
@@ -2294,7 +2294,7 @@ export interface ReportSubscriptionChange {
 /** One page of a list. */
 export interface ReportSubscriptionPage {
   items: ReportSubscription[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2306,7 +2306,7 @@ export interface ReportSubscriptionRequest {
   catchUp?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   locale?: string | null;
   name: string;
@@ -2334,7 +2334,7 @@ export interface ReportSubscriptionRequest {
   whenEmpty?: string | null;
 }
 
-/** What became of one target. */
+/** The outcome of one target. */
 export interface ResolvedTarget {
   address: string;
   at?: string | null;
@@ -2359,7 +2359,7 @@ export interface ResponseRequest {
   agentId?: string | null;
   /** By question; at most 200, each of at most 8 KiB. */
   answers: Record<string, unknown>;
-  /** When it was filled in, where that was before it is handed in. */
+  /** When the survey was completed, if that was before this request. */
   completedAt?: string | null;
   locale?: string | null;
   meta?: ResponseMeta | null;
@@ -2391,7 +2391,7 @@ export interface Restore {
 export interface RestoreSettled {
   notifications: number;
   owed?: number;
-  /** What still waits, counted up to 10,000 each: one request takes ten thousand rows of each at most. */
+  /** The remaining rows, counted up to 10,000 each: one request processes at most ten thousand rows of each kind. */
   remaining: RestoredRows;
   work: number;
 }
@@ -2432,7 +2432,7 @@ export interface Retention {
   tables?: TableRetention[];
 }
 
-/** What another time for one setting would do. */
+/** The effect of another time for one setting. */
 export interface RetentionChange {
   /** Days now; null for good. */
   fromDays?: number | null;
@@ -2447,7 +2447,7 @@ export interface RetentionChange {
 
 /** What other times would do. */
 export interface RetentionPlan {
-  /** Nothing where everything stays as it is. */
+  /** Null if nothing changes. */
   changes: RetentionChange[];
 }
 
@@ -2471,7 +2471,7 @@ export interface RetentionSettings {
 export interface RetriedDeliveries {
   /** Deliveries of the subscriber that are still parked: ask again. */
   remaining: number;
-  /** Deliveries that are queued again, at most 10,000 with one request. */
+  /** Deliveries queued again, at most 10,000 per request. */
   retried: number;
 }
 
@@ -2484,7 +2484,7 @@ export interface RetrySettings {
   afterSeconds?: number[] | null;
   /** The longest wait; exponential only. */
   capSeconds?: number | null;
-  /** How much longer each wait is than the one before; exponential only. */
+  /** The factor by which each delay grows; exponential only. */
   factor?: number | null;
   /** The wait before each attempt, or before the first repetition of an exponential policy; 60 by default. Not for `steps`. */
   intervalSeconds?: number | null;
@@ -2502,7 +2502,7 @@ export interface RetrySettingsInput {
   afterSeconds?: number[] | null;
   /** The longest wait; exponential only. */
   capSeconds?: number | null;
-  /** How much longer each wait is than the one before; exponential only. */
+  /** The factor by which each delay grows; exponential only. */
   factor?: number | null;
   /** The wait before each attempt, or before the first repetition of an exponential policy; 60 by default. Not for `steps`. */
   intervalSeconds?: number | null;
@@ -2558,7 +2558,7 @@ export interface RolloutFigures {
 /** One page of a list. */
 export interface RolloutPage {
   items: Rollout[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2584,10 +2584,10 @@ export interface Rule {
   active: boolean;
   channels: string[];
   deletedAt?: string | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[];
   id: string;
-  /** Which date it goes by: `start` or `end`. */
+  /** The date that it is relative to: `start` or `end`. */
   kind: string;
   lastSentAt?: string | null;
   message?: RuleTexts;
@@ -2604,7 +2604,7 @@ export interface Rule {
   syncStatus: string;
   /** What it is about, for people who want messages about some things only. */
   topic?: string | null;
-  /** What was taken but will not work yet, such as a channel that does not exist. */
+  /** Warnings about accepted values that do not work yet, such as a channel that does not exist. */
   warnings?: FieldError[];
 }
 
@@ -2624,7 +2624,7 @@ export interface RuleChange {
 /** One page of a list. */
 export interface RulePage {
   items: Rule[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2632,7 +2632,7 @@ export interface RulePage {
 export interface RuleRequest {
   /** Channels that it may use, such as `email`; without any, `["email"]`. */
   channels?: string[] | null;
-  /** The channels that are used one after another if its own fails. */
+  /** The channels to use, in order, if its own channel fails. */
   failover?: string[] | null;
   message?: RuleTextsInput | null;
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
@@ -2732,7 +2732,7 @@ export interface RunNowAnswer {
 
 /** A run that is asked for. */
 export interface RunNowRequest {
-  /** Made beforehand by whoever asks, so that asking again is the same run; made by the server when absent. */
+  /** The caller's id, so that a repeated request is the same run; created by the server if absent. */
   manualRunGuid?: string | null;
 }
 
@@ -2757,7 +2757,7 @@ export interface RunSummary {
   key: string;
   /** The workflow it belongs to: `reminder`, `schedule`, `message`, … */
   kind: string;
-  /** The local date that it is for, where it is for one. */
+  /** The local date that it is for, if it has one. */
   localDate?: string | null;
   /** When it is retried, after a failure. */
   nextRetryAt?: string | null;
@@ -2768,7 +2768,7 @@ export interface RunSummary {
   owner?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -2794,7 +2794,7 @@ export interface RunSummary {
 /** One page of a list. */
 export interface RunSummaryPage {
   items: RunSummary[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2806,7 +2806,7 @@ export interface SandboxClock {
 /** What a captured channel returns. */
 export type SandboxOutcome = "delivered" | "transient" | "permanent" | "lostReply";
 
-/** A schedule as it is stored: its work row, and what it carries. */
+/** A stored schedule: its work row and its content. */
 export interface Schedule {
   businessUnit?: string | null;
   createdAt: string;
@@ -2822,7 +2822,7 @@ export interface Schedule {
   key: string;
   /** The workflow it belongs to: `reminder`, `schedule`, `message`, … */
   kind: string;
-  /** The local date that it is for, where it is for one. */
+  /** The local date that it is for, if it has one. */
   localDate?: string | null;
   /** When it is retried, after a failure. */
   nextRetryAt?: string | null;
@@ -2833,7 +2833,7 @@ export interface Schedule {
   payload: Record<string, unknown>;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -2864,7 +2864,7 @@ export interface ScheduleChange {
 /** One page of a list. */
 export interface SchedulePage {
   items: Schedule[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -2875,10 +2875,10 @@ export interface ScheduleRequest {
   key?: string | null;
   /** At most 8 KiB, handed to the listener. */
   payload?: Record<string, unknown> | null;
-  /** Brings back a schedule of this key that was cancelled; without it the cancelled one is returned. */
+  /** Reactivates a cancelled schedule with this key; without it, the cancelled schedule is returned. */
   revive?: boolean | null;
   runAt: string;
-  /** The zone in which it was planned, for whoever reads it; `UTC` where none is given. */
+  /** The time zone in which it was planned, for display; `UTC` by default. */
   timeZone?: string | null;
   /** Who gets it when it is due. */
   topic: string;
@@ -2978,7 +2978,7 @@ export interface Site {
   lastContactAt?: string | null;
   /** How long the oldest of them had waited. */
   oldestBufferedAgeSeconds?: number | null;
-  /** Rows that central refused for good and the site keeps. */
+  /** Rows that the central server refused permanently and the site keeps. */
   refused?: number | null;
   /** Set once its token was revoked. */
   revokedAt?: string | null;
@@ -2986,12 +2986,12 @@ export interface Site {
   version?: string | null;
 }
 
-/** What became of one item of a hand-over; given out after the commit. */
+/** The outcome of one forwarded item; returned after the commit. */
 export interface SiteAck {
   code?: Code | null;
   /** Why not, in a sentence. */
   detail?: string | null;
-  /** The digest of what central read; null for what it could not read. */
+  /** The digest of the item as the central server read it; null if it could not read it. */
   digest?: string | null;
   id?: string | null;
   /** `stored`, `duplicate` (known with the same content), `conflict` (known with other content, or from another site) or `rejected`. */
@@ -3040,7 +3040,7 @@ export interface SiteEvent {
 /** One page of a list. */
 export interface SiteEventPage {
   items: SiteEvent[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3069,7 +3069,7 @@ export interface SiteItem {
   subject: string;
 }
 
-/** The figures of one site. */
+/** The metrics of one site. */
 export interface SiteKpis {
   deliveredLastInterval: number;
   oldestPendingAgeSeconds?: number | null;
@@ -3099,7 +3099,7 @@ export interface SiteNotificationStatus {
 /** One page of a list. */
 export interface SitePage {
   items: Site[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3112,7 +3112,7 @@ export interface SiteReport {
   /** New or changed entries of the site's event log, at most 200. */
   events?: SiteEvent[] | null;
   oldestBufferedAgeSeconds?: number | null;
-  /** Rows that central refused for good and the site keeps. */
+  /** Rows that the central server refused permanently and the site keeps. */
   refused?: number | null;
   /** The site's clock when it sent this. */
   sentAt?: string | null;
@@ -3130,7 +3130,7 @@ export interface SiteRequest {
 
 /** How the token of a site is to be replaced. */
 export interface SiteRotateRequest {
-  /** For how many seconds the old token is still taken, so that the agent can be given the new one without a gap. */
+  /** How many seconds the old token stays valid, so that the agent can be switched to the new one without a gap. */
   keepOldSeconds?: number | null;
 }
 
@@ -3245,7 +3245,7 @@ export interface Source {
   work?: WorkCounts | null;
 }
 
-/** What became of one source of a bulk request. */
+/** The outcome of one source of a bulk request. */
 export interface SourceOutcome {
   error?: Problem | null;
   index: number;
@@ -3262,13 +3262,13 @@ export interface SourceOutcomeBatch {
 /** One page of a list. */
 export interface SourcePage {
   items: Source[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
 /** The state of one source. */
 export interface SourceRequest {
-  /** False for one that no longer counts. */
+  /** False if it is no longer active. */
   active?: boolean | null;
   businessUnit?: string | null;
   /** When it became so, for producers without a sequence; by default now. */
@@ -3292,7 +3292,7 @@ export interface StageFigures {
   stage?: number | null;
 }
 
-/** A secret that is stored and stays as it is: what reading and exporting show in its place. */
+/** A stored secret, kept unchanged. Reading and exporting return this in its place. */
 export interface StoredSecret {
   set: boolean;
 }
@@ -3316,7 +3316,7 @@ export interface Subscriber {
 /** One page of a list. */
 export interface SubscriberPage {
   items: Subscriber[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3325,9 +3325,9 @@ export interface SubscriberRequest {
   /** Switched off it gets nothing new; what is queued is still delivered. */
   active?: boolean | null;
   adapter: string;
-  /** The types of events it subscribes to: `response-completed` (the default), `instance-sent`, `instance-opened`, `instance-expired`, `schedule.arrived`, or topics of schedules; one that ends in `*` stands for all with that beginning. */
+  /** The types of events it subscribes to: `response-completed` (the default), `instance-sent`, `instance-opened`, `instance-expired`, `schedule.arrived`, or topics of schedules; a topic that ends in `*` matches all topics with that prefix. */
   events?: string[] | null;
-  /** Only events for which this is true, over the answers and the fields of the payload; of an arrival over `topic` and what the schedule carries, such as `payload.month`. */
+  /** Only events that match this filter. It can test the answers and the fields of the payload; for an arrival, `topic` and the payload of the schedule, such as `payload.month`. */
   filter?: Record<string, unknown> | null;
   retry?: RetrySettingsInput | null;
   /** What the adapter needs; a secret may be given as `env:NAME`. */
@@ -3336,7 +3336,7 @@ export interface SubscriberRequest {
 
 /** An address that gets nothing. */
 export interface Suppression {
-  /** In the one spelling in which addresses are compared. */
+  /** The normalised address, as used for comparison. */
   address: string;
   channelType: string;
   detail?: string | null;
@@ -3350,13 +3350,13 @@ export interface Suppression {
 /** One page of a list. */
 export interface SuppressionPage {
   items: Suppression[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
 /** What is said about an address that is to get nothing. */
 export interface SuppressionRequest {
-  /** A word for whoever reads the list. */
+  /** A label for people. */
   detail?: string | null;
   /** From then on it gets messages again. */
   expiresAt?: string | null;
@@ -3387,7 +3387,7 @@ export interface SurveyChoiceCount {
   value: unknown;
 }
 
-/** How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5. */
+/** The number of satisfied ratings: those in the top quarter of the scale, such as 4 and 5 of 1 to 5. */
 export interface SurveyCsat {
   satisfied: number;
   /** 0 to 100. */
@@ -3423,7 +3423,7 @@ export interface SurveyNps {
 /** One page of a list. */
 export interface SurveyPage {
   items: Survey[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3470,7 +3470,7 @@ export interface SurveyResults {
   questions: SurveyQuestionResults[];
   /** Answered among those that were reached, 0 to 1. */
   responseRate?: number | null;
-  /** Instances that were reached: at least one message arrived, or they were answered. */
+  /** Instances that were reached: at least one message arrived, or there is an answer. */
   sent: number;
   surveyId: number;
   /** The newest version; the questions are those of all versions. */
@@ -3495,7 +3495,7 @@ export interface SurveyWarning {
 export interface TableRetention {
   /** What happens to a row, as a sentence. */
   rule: string;
-  /** The setting that says how long, where there is one. */
+  /** The setting that has the time, if there is one. */
   setting?: string | null;
   table: string;
   /** Why it is so. */
@@ -3550,7 +3550,7 @@ export interface TaskChange {
 /** One page of a list. */
 export interface TaskPage {
   items: Task[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3574,7 +3574,7 @@ export interface Template {
 /** One page of a list. */
 export interface TemplatePage {
   items: Template[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3612,7 +3612,7 @@ export interface ThresholdRuleInput {
   value: number;
 }
 
-/** What one tick did. */
+/** The counts of one tick. */
 export interface Tick {
   deliveries: TickDeliveries;
   /** Outbox events that every subscriber of this pass took. */
@@ -3634,7 +3634,7 @@ export interface TickDeliveries {
   retrying: number;
 }
 
-/** What one tick may take. */
+/** The limits of one tick. */
 export interface TickRequest {
   /** Rows per stage, 1 to 10,000. */
   batchSize?: number | null;
@@ -3663,17 +3663,17 @@ export interface TimelineEntry {
   detail: string;
   /** What it is called for people. */
   title: string;
-  /** A word for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`. */
+  /** A code for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`. */
   what: string;
 }
 
-/** What a person wants of one topic. */
+/** The preferences of a person for one topic. */
 export interface TopicChoice {
   channels?: string[] | null;
   subscribed: boolean;
 }
 
-/** What a person wants of one topic. */
+/** The preferences of a person for one topic. */
 export interface TopicChoiceInput {
   channels?: string[] | null;
   subscribed: boolean;
@@ -3728,7 +3728,7 @@ export interface Upcoming {
   items: UpcomingRun[];
 }
 
-/** A run that lies ahead. */
+/** A future run. */
 export interface UpcomingRun {
   /** Where the clock changes: `gap`, the time is skipped and moves forward; `overlap`, it happens twice and the first counts. */
   adjusted?: string | null;
@@ -3807,7 +3807,7 @@ export interface UserInvited {
 /** One page of a list. */
 export interface UserPage {
   items: User[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
@@ -3843,7 +3843,7 @@ export interface WebhookSettings {
   secret?: string | StoredSecret | null;
   /** Time-out: how long one attempt may take, in seconds; `15` by default. */
   timeoutSeconds?: number | null;
-  /** URL: where messages are posted, unless a target brings a URL of its own. */
+  /** URL: the URL that messages are posted to, unless a target is itself a URL. */
   url?: string | null;
 }
 
@@ -3957,7 +3957,7 @@ export interface Work {
   key: string;
   /** The workflow it belongs to: `reminder`, `schedule`, `message`, … */
   kind: string;
-  /** The local date that it is for, where it is for one. */
+  /** The local date that it is for, if it has one. */
   localDate?: string | null;
   /** When it is retried, after a failure. */
   nextRetryAt?: string | null;
@@ -3967,7 +3967,7 @@ export interface Work {
   outcome?: string | null;
   /** Why it is where it is. */
   reasonCode?: string | null;
-  /** What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many, and `GET /api/v1/notifications?work=` lists them all. */
+  /** Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number, and `GET /api/v1/notifications?work=` lists all. */
   result?: Record<string, unknown> | null;
   /** Failed attempts since it was planned, released or brought back; its retries are counted from there. */
   retryCount: number;
@@ -3997,11 +3997,11 @@ export interface WorkCounts {
 /** One page of a list. */
 export interface WorkPage {
   items: Work[];
-  /** Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page may then be short, or empty, and still have a next one. */
+  /** Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty and still have a next page. */
   nextCursor?: string | null;
 }
 
-/** How one work row came to where it is. */
+/** The history of one work row. */
 export interface WorkTrace {
   id: number;
   /** Oldest first. */

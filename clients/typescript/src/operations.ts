@@ -196,7 +196,7 @@ export class Operations extends Transport {
     return this.call("DELETE", `/api/v1/report-subscriptions/${this.segment('guid', guid)}`);
   }
 
-  /** End a rollout: everything has moved over, and there is no old scheduler any more */
+  /** End a rollout: the migration is complete and the old scheduler is no longer used */
   async deleteRolloutsReportSubscription(scope: string, id: string): Promise<void> {
     return this.call("DELETE", `/api/v1/rollouts/report-subscription/${this.segment('scope', scope)}/${this.segment('id', id)}`);
   }
@@ -286,7 +286,7 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/delivery-policy`);
   }
 
-  /** An erasure with its certificate, or a plan of one */
+  /** An erasure with its certificate, or a planned one */
   async getErasure(id: string): Promise<m.Erasure> {
     return this.call("GET", `/api/v1/erasures/${this.segment('id', id)}`);
   }
@@ -356,7 +356,7 @@ export class Operations extends Transport {
     return this.call("GET", `/api/v1/operations/people/${this.segment('id', id)}`);
   }
 
-  /** Look at a rule; a deleted one stays readable */
+  /** Read a rule; a deleted rule stays readable */
   async getOperationsRule(id: string): Promise<m.Rule> {
     return this.call("GET", `/api/v1/operations/rules/${this.segment('id', id)}`);
   }
@@ -411,7 +411,7 @@ export class Operations extends Transport {
     return this.raw("GET", `/api/v1/report-subscriptions/${this.segment('guid', guid)}/automation-runs/${this.segment('run', run)}/artefacts/${this.segment('name', name)}`);
   }
 
-  /** Where what was made for a run lies */
+  /** The coordinates of a run */
   async getReportSubscriptionAutomationRunCoordinates(guid: string, run: string): Promise<m.Coordinates> {
     return this.call("GET", `/api/v1/report-subscriptions/${this.segment('guid', guid)}/automation-runs/${this.segment('run', run)}/coordinates`);
   }
@@ -1066,7 +1066,7 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/callbacks/${this.segment('channel', channel)}/${this.segment('secret', secret)}`, { body, contentType: "text/plain", idempotencyKey: options.idempotencyKey });
   }
 
-  /** Seal every secret anew */
+  /** Seal every secret again */
   async rekeySecrets(body?: m.RekeyRequest, options: PostOptions = {}): Promise<m.Rekey> {
     return this.call("POST", `/api/v1/secrets/rekey`, { body, idempotencyKey: options.idempotencyKey });
   }
@@ -1111,7 +1111,7 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/notifications/${this.segment('id', id)}/retry`, { body, idempotencyKey: options.idempotencyKey });
   }
 
-  /** Tell one subscriber again */
+  /** Retry the delivery to one subscriber */
   async retryOutboxEventDelivery(id: number, subscriber: string, options: PostOptions = {}): Promise<m.OutboxEvent> {
     return this.call("POST", `/api/v1/outbox-events/${this.segment('id', id)}/deliveries/${this.segment('subscriber', subscriber)}/retry`, { idempotencyKey: options.idempotencyKey });
   }
@@ -1166,12 +1166,12 @@ export class Operations extends Transport {
     return this.call("POST", `/api/v1/report-runs/${this.segment('key', key)}/ownership`, { body, idempotencyKey: options.idempotencyKey });
   }
 
-  /** Send one message over a channel, now, to see whether it works */
+  /** Send a test message over a channel */
   async testChannel(key: string, body: m.ChannelTestRequest, options: PostOptions = {}): Promise<m.ChannelTest> {
     return this.call("POST", `/api/v1/channels/${this.segment('key', key)}/test`, { body, idempotencyKey: options.idempotencyKey });
   }
 
-  /** Run one pass over every stage, and say what it did */
+  /** Run one pass over every stage and return the counts */
   async tickScheduler(body?: m.TickRequest, options: PostOptions = {}): Promise<m.Tick> {
     return this.call("POST", `/api/v1/scheduler/tick`, { body, idempotencyKey: options.idempotencyKey });
   }

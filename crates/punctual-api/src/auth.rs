@@ -1,6 +1,7 @@
-//! Who calls, and what for: Bearer keys, their scopes, and the business units they are limited to.
+//! Authentication: Bearer keys, their scopes, and the business units they are limited to.
 //!
-//! A handler cannot have its caller without the scope in its signature and the reach of its route (`RouteReach`).
+//! A handler gets its caller only through a type that checks the scope in its signature and the reach of its route
+//! (`RouteReach`).
 //!
 //! A key is found by the SHA-256 of its whole text. What was found is kept for at most five seconds, so that a key
 //! revoked on any node is refused on every node within that time.

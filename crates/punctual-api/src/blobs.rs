@@ -55,7 +55,7 @@ impl FromRequest<Shared> for File {
 /// disk. It is removed after a day unless a message uses it, and else with the last message that does.
 #[utoipa::path(post, path = "/api/v1/blobs", tag = "Notifications", security(("key" = ["ingest"]), ("key" = ["send"])),
     params(("businessUnit" = Option<String>, Query, description = "Whose it is; by default the only unit of the key"),
-        ("contentType" = Option<String>, Query, description = "The media type of the file, such as `application/pdf`; without it the header `Content-Type` says it")),
+        ("contentType" = Option<String>, Query, description = "The media type of the file, such as `application/pdf`; by default the header `Content-Type`")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file, with its own media type"),
     responses((status = 201, body = Blob)))]
 pub async fn post(

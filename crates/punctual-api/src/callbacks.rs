@@ -1,8 +1,8 @@
-//! `/api/v1/callbacks/{channel}`: what providers report later about messages that they accepted. No key: each call is signed,
-//! or knows the channel's secret.
+//! `/api/v1/callbacks/{channel}`: delivery receipts of providers. No key is needed: each call is signed, or contains the
+//! channel's secret.
 //!
-//! A provider repeats a call that is refused, some for days. So only what is not its own is refused; a message that is
-//! not known is answered with 200 and counted.
+//! Providers repeat refused calls, some for days. Only calls that are not authentic are therefore refused; a receipt for an
+//! unknown message gets 200 and is counted.
 
 use axum::{
     extract::{FromRequestParts, Request, State},

@@ -1,4 +1,4 @@
-//! `/api/v1/channels`: how messages leave. Secrets are written and never read.
+//! `/api/v1/channels`: channels and their settings. Secrets are never returned.
 
 pub mod rotate;
 
@@ -141,7 +141,7 @@ pub async fn delete(
     JsonResponse::no_content()
 }
 
-/// Send one message over a channel, now, to see whether it works
+/// Send a test message over a channel
 #[utoipa::path(post, path = "/api/v1/channels/{key}/test", tag = "Channels", security(("key" = ["admin"])),
     params(("key" = String, Path)), request_body = ChannelTestRequest, responses((status = 200, body = ChannelTest)))]
 pub async fn test(

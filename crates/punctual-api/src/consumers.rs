@@ -1,4 +1,4 @@
-//! `/api/v1/consumers`: where events are taken from, and how that goes.
+//! `/api/v1/consumers`: consumers of message brokers, and their health.
 
 use axum::extract::State;
 use punctual_engine::{

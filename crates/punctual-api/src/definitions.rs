@@ -1,5 +1,4 @@
-//! Definitions: what people write under a name and others read. Looking at one and listing them is the same for all,
-//! and so is who sees which.
+//! The shared parts of the routes for definitions: read one, list them, and filter by reach.
 
 pub mod document;
 

@@ -1,4 +1,4 @@
-//! What every request has in common: an id, and how failures are written. How many are under way the server bounds.
+//! The shared parts of every request: its id, and the format of errors. The server limits concurrent requests.
 
 use std::{
     panic::AssertUnwindSafe,

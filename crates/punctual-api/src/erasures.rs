@@ -43,7 +43,7 @@ pub async fn post(
     .await
 }
 
-/// An erasure with its certificate, or a plan of one
+/// An erasure with its certificate, or a planned one
 #[utoipa::path(get, path = "/api/v1/erasures/{id}", tag = "Personal data", security(("key" = ["admin"])),
     params(("id" = String, Path)), responses((status = 200, body = Erasure)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Admin>, Segments(id): Segments<String>) -> Answer {
@@ -52,7 +52,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Admin>, Segments(id):
 
 /// What is stored about a person
 ///
-/// One document, with at most ten thousand rows of each kind. A caller that is limited to business units gets what is theirs.
+/// One document, with at most ten thousand rows of each kind. A caller limited to business units gets only their data.
 #[utoipa::path(post, path = "/api/v1/personal-data/export", tag = "Personal data", security(("key" = ["admin"])),
     request_body(content = PersonalDataRequest, example = json!({"address": "ann@example.org"})),
     responses((status = 200, body = PersonalData)))]

@@ -1,4 +1,4 @@
-//! `/api/v1/events`: what happened elsewhere, as CloudEvents, one or a batch.
+//! `/api/v1/events`: CloudEvents from other systems, one or a batch.
 
 mod body;
 
@@ -25,9 +25,9 @@ use body::EventBody;
 
 /// Report an event, or an array of at most 1,000
 ///
-/// `source.changed` and `source.deleted` with a subject `type/id` report the state of a source; any other type goes to
-/// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error. In binary mode the attributes
-/// are headers (`ce-specversion`, `ce-id`, `ce-source`, `ce-type`, …) and the body is the data: JSON or text.
+/// `source.changed` and `source.deleted` with a subject `type/id` report the state of a source; any other type goes to its
+/// listeners. Each event has its own outcome; an event without a listener is not an error. In binary mode the attributes are
+/// headers (`ce-specversion`, `ce-id`, `ce-source`, `ce-type`, …) and the body is the data: JSON or text.
 #[utoipa::path(post, path = "/api/v1/events", tag = "Events", security(("key" = ["ingest"])),
     request_body(content((EventRequest = "application/cloudevents+json"), (Vec<EventRequest> = "application/cloudevents-batch+json"),
         (inline(shapes::OneOrMany<EventRequest>) = "application/json"))),

@@ -1,7 +1,7 @@
-//! `Idempotency-Key`: the same request again gets the same answer, and does nothing again.
+//! `Idempotency-Key`: a repeated request returns the first response and has no further effect.
 //!
-//! The answer is kept after the effect. A crash between the two does no harm: ids that the server makes for such a
-//! request follow from the caller, the key and the item's place, so that doing it again finds what is already there.
+//! The response is stored after the effect. A crash between the two is harmless: the ids that the server creates for such a
+//! request are derived from the caller, the key and the position of the item, so a repeat finds the existing rows.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/inbox`: messages to whoever asks, by the name of their key.
+//! `/api/v1/inbox`: the inbox of the caller, by the name of the key.
 
 use axum::extract::State;
 use punctual_engine::inbox::person;

@@ -1,4 +1,4 @@
-//! `/api/v1/keys`: who may call, and what for.
+//! `/api/v1/keys`: API keys and their scopes.
 
 use axum::extract::State;
 use punctual_engine::keys::{NewKey, mint_key};

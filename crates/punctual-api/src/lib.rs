@@ -1,8 +1,8 @@
 //! The HTTP API: one file per resource, keys and scopes, problem+json, the OpenAPI document and its page.
 //!
-//! A handler extracts, authorises, calls one function of the engine or the store, and shapes the answer; it holds no
-//! rule of the business. Shapes and their checks are `punctual-wire`. What every request has in common (its id, its
-//! place among those under way, how a failure is written) is in `envelope`.
+//! A handler extracts its input, authorises, calls one function of the engine or the store, and formats the response; it
+//! contains no business rule. `punctual-wire` has the JSON shapes and their validation. `envelope` has the shared parts of all
+//! requests (request id, error format).
 
 mod answer;
 mod attention;

@@ -41,12 +41,12 @@ use crate::{
 
 /// Send a message later, or an array of at most 1,000
 ///
-/// The same id with the same content again moves the message; with other content it is refused, and nothing is changed. One
-/// that was cancelled is returned as it is, unless `revive` brings it back.
+/// The same id with the same content moves the message; with other content it is refused, and nothing is changed. A cancelled
+/// message is returned unchanged, unless `revive` reactivates it.
 #[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"]), ("key" = ["send"])),
     request_body(content = inline(shapes::OneOrMany<MessageRequest>), example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
     responses((status = 201, body = MessageAccepted),
-        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<MessageAccepted>))))]
+        (status = 200, description = "The existing object in its current state; for an array, the outcome of each item", body = inline(shapes::KnownOrBatch<MessageAccepted>))))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<SendLater>,
@@ -218,8 +218,8 @@ pub async fn get(
 
 /// Change a message that is pending
 ///
-/// Fields that are given replace those that are stored, and `null` takes one away. One that is no longer pending is left as
-/// it is, with 409.
+/// Given fields replace the stored ones, and `null` removes a field. If it is no longer pending, nothing changes and 409 is
+/// returned.
 #[utoipa::path(patch, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["author"])),
     params(("id" = String, Path)),
     request_body(content = MessageChange, example = json!({"sendAt": "2030-05-15T07:00:00Z", "subject": "Hello again"})),

@@ -1,4 +1,4 @@
-//! `/metrics`: figures for Prometheus, open to this machine and to whoever has a key that reads.
+//! `/metrics`: Prometheus metrics, open on loopback and to keys with read access.
 
 use axum::{
     extract::{Extension, State},

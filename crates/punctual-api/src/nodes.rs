@@ -15,7 +15,7 @@ use crate::{
 
 /// All nodes, by name
 ///
-/// Each reports itself every five seconds. One that stopped in order is gone; one that was not seen for an hour too.
+/// Each node reports every five seconds. A node is removed when it stops normally, or when it was not seen for an hour.
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "Health", security(("key" = ["read"])),
     responses((status = 200, body = Nodes)))]
 pub async fn list(State(app): State<Shared>, _: Caller<Read>) -> Answer {

@@ -1,4 +1,4 @@
-//! `/api/v1/notifications`: messages to be sent now, and what became of them.
+//! `/api/v1/notifications`: messages to send now, and their outcomes.
 
 pub(crate) mod files;
 pub(crate) mod intake;

@@ -1,4 +1,4 @@
-//! The OpenAPI document: every route, described beside its handler and put together here; `finish` makes of it what is served.
+//! The OpenAPI document: every route, described beside its handler and put together here; `finish` completes it.
 
 mod adapters;
 mod changes;
@@ -40,7 +40,7 @@ use crate::{
     ),
     tags(
         (name = "Notifications", description = "Messages to be sent now, and what became of them"),
-        (name = "Messages", description = "One message to given people at a given time"),
+        (name = "Messages", description = "One message to given targets at a given time"),
         (name = "Schedules", description = "A topic that is published at a given instant"),
         (name = "Work", description = "What becomes due, and what a person can do about it"),
         (name = "Search", description = "Anything by what people know of it"),
@@ -52,7 +52,7 @@ use crate::{
         (name = "Survey links", description = "What anybody with a link may do, without a key"),
         (name = "Subscribers", description = "Who gets events, and what became of each delivery"),
         (name = "Consumers", description = "Where events are taken from: streams and queues of message brokers"),
-        (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
+        (name = "Reminders", description = "Reminder settings, forecast and reasons"),
         (name = "Reports", description = "Recurring reports, and who gets them"),
         (name = "Report runs", description = "What was made, who owns it, and what became of it"),
         (name = "Rollouts", description = "Migration from an old scheduler, stage by stage and back"),
@@ -70,7 +70,7 @@ use crate::{
         (name = "Personal data", description = "What is stored about a person, handed out or erased"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Users", description = "People who sign in to the console"),
-        (name = "Scheduler", description = "One pass over all that is due"),
+        (name = "Scheduler", description = "One pass over all due work"),
         (name = "Sandbox", description = "A clock that the API moves; only under `serve --sandbox`"),
         (name = "Health", description = "Whether the server is well"),
     ),

@@ -1,4 +1,4 @@
-//! The items of one request, each on its way to an outcome of its own: one that is refused leaves the others as they are.
+//! The items of one request, each with its own outcome: a refused item does not affect the others.
 
 use punctual_wire::{BatchItem, FieldError, Problem, batch::Item};
 

@@ -1,4 +1,4 @@
-//! What is in the address of a request: path segments and the query, refused in our own words.
+//! Extractors for path segments and the query, with Punctual's own error messages.
 
 mod known;
 

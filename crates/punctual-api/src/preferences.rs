@@ -34,7 +34,7 @@ fn checked_person(person: &str) -> Result<(), Failure> {
 
 /// Say what a person wants
 ///
-/// The person is a name of your own, or an address. Whoever is kept under a name is found by each of their addresses.
+/// The person is a name that you choose, or an address. A person with a name is found by each of their addresses.
 #[utoipa::path(put, path = "/api/v1/preferences/{person}", tag = "Delivery policy", security(("key" = ["author"])),
     params(("person" = String, Path, example = "ann@example.org")), request_body(content = PreferenceRequest, example = json!({"timeZone": "Europe/Berlin", "quietHours": {"from": "22:00", "to": "07:00"}, "topics": {"offers": {"subscribed": false}}})),
     responses((status = 200, body = Preference)))]
@@ -92,7 +92,7 @@ pub async fn delete(
 
 /// A link to a person's own page
 ///
-/// The link does not run out; whoever has it may change what this person wants.
+/// The link does not expire; everyone with the link can change the preferences of this person.
 #[utoipa::path(post, path = "/api/v1/preferences/{person}/link", tag = "Delivery policy", security(("key" = ["author"])),
     params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = PreferenceLink)))]
 pub async fn link(

@@ -1,7 +1,7 @@
-//! Whose word about the client's address is believed: that of listed proxies, and nobody else's.
+//! The client address: `X-Forwarded-For` is trusted only from listed proxies.
 //!
-//! A proxy adds the address that it saw at the end of `X-Forwarded-For`; what is before that comes from somebody
-//! else. So the list is read from its end, for as long as the speaker is a proxy of ours.
+//! A proxy appends the address that it saw to `X-Forwarded-For`; everything before it comes from others. The list is therefore
+//! read from its end, as long as the sender is a listed proxy.
 
 use std::{
     net::{IpAddr, SocketAddr},

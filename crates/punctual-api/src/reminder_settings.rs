@@ -26,7 +26,7 @@ use crate::{
 
 /// Make a reminder setting
 ///
-/// It is applied to the sources that are there: at once to the first 1,500, and to the rest by due work of its own.
+/// The setting is applied to the existing sources: to the first 1,500 at once, to the rest by due work.
 #[utoipa::path(post, path = "/api/v1/reminder-settings", tag = "Reminders", security(("key" = ["author"])),
     request_body(content = ReminderSettingRequest, example = json!({"name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry", "kind": "dateBased",
         "date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}, "filter": {"questionId": "state.kind", "op": "==", "value": "first-aid"},
@@ -66,7 +66,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 
 /// Define a reminder setting, whole
 ///
-/// One of that id is changed; where there is none, it is made. Type of source and kind of trigger cannot be changed.
+/// Changes the setting with that id, or creates it. The type of source and the kind of trigger cannot be changed.
 #[utoipa::path(put, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
     params(("id" = String, Path)), request_body(content = ReminderSettingRequest, example = json!({"name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry", "kind": "dateBased",
         "date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}, "recipients": {"addresses": ["a@b.example"]},
@@ -85,7 +85,7 @@ pub async fn put(
 
 /// Change some fields of a reminder setting
 ///
-/// A field that is given replaces the one that was there, whole; null takes it away.
+/// A given field replaces the stored one completely; null removes it.
 #[utoipa::path(patch, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
     params(("id" = String, Path)), request_body(content = Object, example = json!({"active": false})),
     responses((status = 200, body = ReminderSetting)))]

@@ -1,6 +1,6 @@
-//! `/api/v1/sandbox`: a clock that the API moves, and channels that keep what they were given.
+//! `/api/v1/sandbox`: a clock that the API moves, and channels that record messages.
 //!
-//! Moving the clock runs what is ready, and the answer comes after it has run. Without `--sandbox` nothing is here.
+//! Moving the clock runs the ready work before the response is sent. The routes only exist with `--sandbox`.
 
 use axum::{
     extract::{FromRequestParts, State},

@@ -15,7 +15,7 @@ use crate::{
     idempotency::IdempotencyKey,
 };
 
-/// Run one pass over every stage, and say what it did
+/// Run one pass over every stage and return the counts
 #[utoipa::path(post, path = "/api/v1/scheduler/tick", tag = "Scheduler", security(("key" = ["operate"])),
     request_body(content = Option<TickRequest>, example = json!({"batchSize": 100})), responses((status = 200, body = Tick)))]
 pub async fn tick(

@@ -30,12 +30,12 @@ use crate::{
 
 /// Make a schedule, or an array of at most 1,000
 ///
-/// The same key again moves the same schedule; with another topic or payload it is refused, and nothing is changed. One that
-/// was cancelled is returned as it is, unless `revive` brings it back.
+/// The same key moves the same schedule; with another topic or payload it is refused, and nothing is changed. A cancelled
+/// schedule is returned unchanged, unless `revive` reactivates it.
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
     request_body(content = inline(shapes::OneOrMany<ScheduleRequest>), example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
     responses((status = 201, body = Schedule),
-        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<Schedule>))))]
+        (status = 200, description = "The existing object in its current state; for an array, the outcome of each item", body = inline(shapes::KnownOrBatch<Schedule>))))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Author>,

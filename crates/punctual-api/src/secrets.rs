@@ -11,10 +11,10 @@ use crate::{
     idempotency::IdempotencyKey,
 };
 
-/// Seal every secret anew
+/// Seal every secret again
 ///
-/// With the first of the master keys this node has; its key file is read again before. `newKey` makes one first, where
-/// the key is kept in a file and no other node can use the database. The old key stays, for backups that need it.
+/// Uses the first master key of this node, after reading its key file again. `newKey` first creates a new key, if the key is in
+/// a file and no other node can use the database. The old key stays, for old backups.
 #[utoipa::path(post, path = "/api/v1/secrets/rekey", tag = "Channels", security(("key" = ["admin"])),
     request_body(content = Option<RekeyRequest>, example = json!({"newKey": true})),
     responses((status = 200, body = Rekey)))]

@@ -1,6 +1,6 @@
 //! Accepting connections: bounded, without delay, with a limit on how long each part of a request may take.
 //!
-//! A probe always gets through: what waits makes room for it (`connections.rs`), and its requests have a budget of their own
+//! Probes always get through: waiting connections make room for them (`connections.rs`), and they have their own limits
 //! (`limits.rs`).
 
 mod connections;

@@ -60,7 +60,7 @@ fn without_token(id: &str, answer: JsonResponse) -> Answer {
 
 /// Give a site a new token
 ///
-/// The old one ends at once, or after `keepOldSeconds`. A revoked site is taken again.
+/// The old token ends at once, or after `keepOldSeconds`. A revoked site is accepted again.
 #[utoipa::path(post, path = "/api/v1/sites/{site}/rotate", tag = "Sites", security(("key" = ["admin"])),
     params(("site" = String, Path)), request_body = Option<SiteRotateRequest>, responses((status = 200, body = SiteToken)))]
 pub async fn rotate(
@@ -123,7 +123,7 @@ pub async fn get(State(app): State<Shared>, _caller: Caller<Read>, Segments(id):
 
 /// Change whose a site is
 ///
-/// What the site hands over from then on belongs to the business unit; what it has handed over stays.
+/// Everything that the site forwards from then on belongs to the business unit; what it forwarded before stays where it is.
 #[utoipa::path(patch, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["admin"])),
     params(("site" = String, Path)), request_body(content = SiteChange, example = json!({"businessUnit": "nz"})),
     responses((status = 200, body = Site)))]

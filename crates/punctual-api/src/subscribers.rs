@@ -1,4 +1,4 @@
-//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who gets the events, and what became of the deliveries.
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: subscribers, events and their deliveries.
 
 use std::collections::HashMap;
 
@@ -142,9 +142,9 @@ pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters:
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
-/// Tell one subscriber again
+/// Retry the delivery to one subscriber
 ///
-/// For a delivery that was given up; those that arrived are left alone.
+/// For a parked delivery; delivered ones are not repeated.
 #[utoipa::path(post, path = "/api/v1/outbox-events/{id}/deliveries/{subscriber}/retry", tag = "Subscribers", security(("key" = ["operate"])),
     params(("id" = i64, Path), ("subscriber" = String, Path)), responses((status = 200, body = OutboxEvent)))]
 pub async fn retry(
@@ -169,8 +169,8 @@ pub async fn retry(
 
 /// Retry all failed deliveries of a subscriber
 ///
-/// Everything that was given up for it is queued again, oldest first, up to 10,000 with one request; what arrived is left
-/// alone. Each delivery is in the audit, and the reason with the subscriber.
+/// Queues all parked deliveries of the subscriber again, oldest first, up to 10,000 per request; delivered ones are not
+/// repeated. The audit log records each delivery, and the reason for the subscriber.
 #[utoipa::path(post, path = "/api/v1/subscribers/{key}/retry", tag = "Subscribers", security(("key" = ["operate"])),
     params(("key" = String, Path)), request_body = Option<ReasonRequest>, responses((status = 200, body = RetriedDeliveries)))]
 pub async fn retry_all(

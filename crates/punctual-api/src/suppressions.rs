@@ -22,8 +22,8 @@ use crate::{
 
 /// The list, by type and address
 ///
-/// Addresses get onto it by a hard bounce, by a complaint, by their owners, and by hand. What would go to one of them is
-/// not sent; the target's outcome is `suppressed`.
+/// A hard bounce, a complaint, the owner of an address or an operator adds an address. Messages to it are not sent; the outcome
+/// of the target is `suppressed`.
 #[utoipa::path(get, path = "/api/v1/suppressions", tag = "Suppressions", security(("key" = ["read"])),
     params(SuppressionQuery, NamePageQuery), responses((status = 200, body = Page<Suppression>)))]
 pub async fn list(
@@ -67,7 +67,7 @@ pub async fn get(
 
 /// Put an address on the list
 ///
-/// It takes the place of what was known of the address.
+/// It replaces an existing suppression of the address.
 #[utoipa::path(put, path = "/api/v1/suppressions/{channelType}/{address}", tag = "Suppressions", security(("key" = ["operate"])),
     params(("channelType" = String, Path, example = "email"), ("address" = String, Path)),
     request_body(content = Option<SuppressionRequest>, example = json!({"reason": "manual", "detail": "asked on the phone"})),

@@ -30,7 +30,7 @@ use crate::{
 
 /// Write a survey
 ///
-/// The schema is kept as it is; it is checked when it is published.
+/// The schema is stored without checks; it is checked when you publish it.
 #[utoipa::path(post, path = "/api/v1/surveys", tag = "Surveys", security(("key" = ["author"])),
     request_body(content = SurveyRequest, example = json!({"name": "CSI-GR", "schema": {"title": {"en": "How was your visit?"},
         "questions": [{"id": "rate", "type": "nps", "text": {"en": "How likely are you to recommend us?"}, "required": true}],
@@ -55,7 +55,7 @@ pub async fn post(
 
 /// Change a survey
 ///
-/// What is published stays as it is until it is published again.
+/// The published version stays unchanged until you publish again.
 #[utoipa::path(put, path = "/api/v1/surveys/{id}", tag = "Surveys", security(("key" = ["author"])),
     params(("id" = i64, Path)), request_body = SurveyRequest, responses((status = 200, body = Survey)))]
 pub async fn put(

@@ -51,8 +51,8 @@ async fn create(app: &App, caller: &Principal, ids: Ids<'_>, request: UserReques
 
 /// Invite a person again
 ///
-/// For somebody whose link has run out, or who has forgotten their password: the one they have stays until they set
-/// another. An earlier link ends.
+/// For a person whose link has expired, or who has forgotten the password. The old password stays until the person sets a new
+/// one. An earlier link is revoked.
 #[utoipa::path(post, path = "/api/v1/users/{id}/invitation", tag = "Users", security(("key" = ["admin"])),
     params(("id" = String, Path)), responses((status = 200, body = UserInvited)))]
 pub async fn invite(

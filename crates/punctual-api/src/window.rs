@@ -1,4 +1,4 @@
-//! How late and how far ahead a moment may be that somebody asks for.
+//! The accepted range of requested times.
 
 use std::collections::HashMap;
 

@@ -138,7 +138,7 @@ pub async fn release(
 
 /// Try a row again
 ///
-/// A completed one is sent a second time under a new key, which `retryOf` links to this row.
+/// A completed row is sent again under a new key, and `retryOf` links the new row to this one.
 #[utoipa::path(post, path = "/api/v1/work/{id}/retry", tag = "Work", security(("key" = ["operate"])),
     params(("id" = i64, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Work)))]
 pub async fn retry(

@@ -119,7 +119,7 @@ fn fields(body: TokenStream) -> Result<Vec<Field>, &'static str> {
     Ok(fields)
 }
 
-/// What stands in `column(…)`.
+/// The content of `column(…)`.
 fn marked(attribute: TokenStream) -> Option<TokenTree> {
     let mut tokens = attribute.into_iter();
     let is_ours = tokens.next().is_some_and(|word| word.to_string() == "column");

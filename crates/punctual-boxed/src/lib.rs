@@ -1,8 +1,8 @@
 //! `#[boxed]`: an async function whose body is compiled in its own crate only.
 //!
-//! The compiler makes the body of an async function anew in every crate that awaits it, and with it all that it awaits:
-//! each crate above the store would hold the store's statements and the database driver once more. A boxed future is a
-//! pointer to code that is already there. It costs one allocation a call.
+//! The compiler makes the body of an async function again in every crate that awaits it, and with it all that it awaits: each
+//! crate above the store would hold the store's statements and the database driver once more. A boxed future is a pointer to
+//! code that is already there. It costs one allocation a call.
 
 mod derive;
 

@@ -1,9 +1,9 @@
 //! What the adapters of message brokers share.
 //!
-//! A broker is reached at an address that the guard has checked, over TLS where its URL says so. The connection is
-//! kept for the next message and made anew when it is gone. The broker's own acknowledgement is what *delivered* means;
-//! an attempt that ends before the message was sent can safely be repeated, one that ends after it
-//! is uncertain, and the receiver drops the repeat by the message's id.
+//! A broker is reached at an address that the guard has checked, over TLS where its URL says so. The connection is kept for the
+//! next message and made again when it is gone. The broker's own acknowledgement is what *delivered* means; an attempt that
+//! ends before the message was sent can safely be repeated, one that ends after it is uncertain, and the receiver drops the
+//! repeat by the message's id.
 
 mod adapter;
 

@@ -1,4 +1,4 @@
-//! Which of the brokers this build can speak to: each has a cargo feature of its own.
+//! The brokers that this build supports: each has its own cargo feature.
 
 pub(crate) mod consumers;
 
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::Captured;
 
-    /// Secrets of consumers are sealed anew and found by what is known of the channels' adapters.
+    /// Secrets of consumers are sealed again and found by what is known of the channels' adapters.
     #[test]
     fn a_consumer_has_the_secrets_of_the_channel_with_its_adapter() {
         let (guard, trust) = (Guard::new(Default::default()), Trust::platform());

@@ -1,7 +1,6 @@
-//! What all calls of providers have in common: how they are verified, and how their bodies are read.
+//! Shared code for callbacks of providers: verification and parsing.
 //!
-//! Every comparison takes the same time whatever it compares. Nothing of a body is believed before its signature is known
-//! to be right.
+//! All comparisons take constant time. A body is not used before its signature is verified.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};

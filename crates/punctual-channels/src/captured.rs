@@ -1,6 +1,6 @@
 //! Messages that stay in memory: for the memory channel, and in the sandbox for every channel.
 //!
-//! One store keeps what was sent over all channels, in order and bounded, and lets a test make a channel misbehave.
+//! One bounded store keeps the messages of all channels in order, and tests can make a channel fail.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -122,7 +122,7 @@ impl Captured {
         self.state().count
     }
 
-    /// Forgets what was sent; numbers go on counting.
+    /// Forgets what was sent; numbers continue counting.
     pub fn clear(&self) {
         let mut state = self.state();
         state.sent.clear();

@@ -1,9 +1,9 @@
 //! The one place where channels open connections.
 //!
-//! Every socket has `TCP_NODELAY`. Without it the second of two small writes waits until the peer has acknowledged the
-//! first, and a peer delays that by 40 ms while it has nothing to send: a mail, whose final dot is a write of its own,
-//! took 45 ms to a relay on the same machine. `cargo xtask tidy` finds connections of this crate that are opened
-//! elsewhere. One library cannot be given a socket: `async-nats`, which sets the option itself.
+//! Every socket has `TCP_NODELAY`. Without it the second of two small writes waits until the peer has acknowledged the first,
+//! and a peer delays that by 40 ms while it has nothing to send: a mail, whose final dot is its own write, took 45 ms to a
+//! relay on the same machine. `cargo xtask tidy` finds connections of this crate that are opened elsewhere. One library cannot
+//! be given a socket: `async-nats`, which sets the option itself.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

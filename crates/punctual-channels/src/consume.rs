@@ -1,4 +1,4 @@
-//! Taking events from message brokers: what the consumers of all of them share.
+//! Shared code of the consumers of all message brokers.
 //!
 //! A consumer reaches its broker as a channel does: at an address that the guard has checked, over TLS where its URL says so. The
 //! settings always name where refused messages go, so that nothing that was acknowledged is lost.

@@ -1,4 +1,4 @@
-//! The one way out over HTTP, for every adapter that speaks it.
+//! The HTTP client for all adapters that use HTTP.
 //!
 //! No redirect is followed and no proxy of the environment is used, because both would lead around the guard. Nothing
 //! is repeated here: that is the engine's. At most 16 KiB of an answer is read, unless a caller wants data and says how much. An answer that does not come after the
@@ -161,7 +161,7 @@ impl HttpClient {
         Ok(Self { guard, tls, timeout, hidden, most_answer, clients: Mutex::default() })
     }
 
-    /// Reads this much of an answer, instead of the little that shows what became of a message.
+    /// Reads this much of an answer, instead of the little that shows the outcome of a message.
     #[must_use]
     pub fn reading(self, most_answer: usize) -> Self {
         Self { most_answer, ..self }
@@ -266,7 +266,7 @@ fn transient(error: String) -> SendOutcome {
     SendOutcome::Transient { error, retry_after: None }
 }
 
-/// The causes of a fault in a row, without the URL: it may carry a right of its own.
+/// The causes of a fault in a row, without the URL: it may carry its own right.
 fn causes(fault: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut next = fault.source();

@@ -1,4 +1,4 @@
-//! Handlers in this very process: for subscribers that are code of whoever builds on Punctual.
+//! Handlers in this process, for subscribers in programs that embed Punctual.
 //!
 //! A channel or subscriber with the adapter `in-process` names a handler that was registered before the start. `log` is
 //! always there: it writes a line and is content.

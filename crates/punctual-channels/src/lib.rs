@@ -1,4 +1,4 @@
-//! How a message leaves: one adapter for each kind of channel, and the guard that every outgoing call passes.
+//! Channels: one adapter for each kind, and the guard that checks every outgoing call.
 //!
 //! An adapter checks a channel's settings when they are saved and opens a [`Channel`] from them. A channel holds its
 //! own connections, knows no database and no clock (the time of an attempt is passed in with the message), and returns

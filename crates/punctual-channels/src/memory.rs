@@ -1,4 +1,4 @@
-//! The memory channel: it keeps what it was given, for trying things out and for tests.
+//! The memory channel: keeps messages in memory, for trials and tests.
 
 use std::sync::Arc;
 

@@ -187,7 +187,7 @@ pub(crate) async fn connect(login: &Login, place: &Place, trust: &Trust) -> Resu
         .name("punctual")
         .connection_timeout(CONNECT_TIMEOUT)
         .request_timeout(None)
-        // One round: who needs the connection then makes another, to addresses that were looked up anew.
+        // One round: who needs the connection then makes another, to addresses that were looked up again.
         .max_reconnects(addresses.len())
         .retain_servers_order()
         .ignore_discovered_servers()

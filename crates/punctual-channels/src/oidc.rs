@@ -81,7 +81,7 @@ impl OidcProvider {
         Ok(Self { settings, guard: guard.clone(), http, known: Mutex::default() })
     }
 
-    /// What is known about the provider; with `anew` it is asked again.
+    /// What is known about the provider; with `anew` it is fetched again.
     async fn known(&self, anew: bool) -> Result<Known, SignOnFault> {
         let mut known = self.known.lock().await;
         if let Some(known) = known.as_ref().filter(|_| !anew) {

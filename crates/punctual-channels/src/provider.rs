@@ -1,5 +1,4 @@
-//! What adapters of providers share: each of them only says how its settings are read, how a message is put, and what
-//! an answer means.
+//! Shared code of provider adapters. An adapter only defines its settings, its request, and the meaning of a response.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 

@@ -20,7 +20,7 @@ pub(crate) fn room_url(reader: &mut Reader<'_>, guard: &Guard, hosts: &[&str]) -
     reader.provider_url("url", text, guard, hosts)
 }
 
-/// A target is a name of one line; a URL is refused, because lists are shown to whoever may read.
+/// A target is a name of one line; a URL is refused, because everyone with read access sees lists.
 pub(crate) fn check_room(address: &str) -> Result<(), String> {
     if address.contains("://") {
         return Err(

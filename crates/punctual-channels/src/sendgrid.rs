@@ -220,7 +220,7 @@ pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
     }
 }
 
-/// SendGrid says when its limit starts anew, as seconds since 1970.
+/// SendGrid says when its limit starts again, as seconds since 1970.
 fn reset(answer: &Answer) -> Option<Duration> {
     let at = answer.header("x-ratelimit-reset")?.trim().parse().ok()?;
     let wait = Timestamp::from_second(at).ok()?.duration_since(answer.at).as_secs();

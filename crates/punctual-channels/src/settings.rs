@@ -1,7 +1,6 @@
-//! Reading a channel's settings by their description: every fault is collected, so that a person can mend them all at once.
+//! Validates the settings of a channel by their description and collects all errors, so that people can fix them at once.
 //!
-//! What must be given, the bounds of numbers, the words of a choice and the settings that need another one are taken from the
-//! description, so that what people read and what is checked are the same.
+//! Required settings, bounds, choices and dependencies come from the description, so the documentation and the checks agree.
 
 use punctual_model::{
     AboutAdapter, Secret, SecretReference, Setting, SettingKind, SettingsFault, nearest::suggestion,
@@ -172,7 +171,7 @@ impl<'a> Reader<'a> {
         let texts = fields.iter().filter_map(|(field, value)| Some((field.as_str(), value.as_str()?)));
         let texts: Vec<_> = texts.collect();
         if texts.len() < fields.len() {
-            self.fault(name, "wrong_type", format!("`{name}` must have texts alone"));
+            self.fault(name, "wrong_type", format!("`{name}` must have only texts"));
         }
         texts
     }

@@ -1,4 +1,4 @@
-//! Messages that are one short text to one phone: what SMS and WhatsApp share.
+//! Shared code of SMS and WhatsApp: one short text to one phone.
 
 use punctual_model::{Outgoing, Phone, ReasonCode, SendOutcome, Setting, adapter_settings::Section};
 

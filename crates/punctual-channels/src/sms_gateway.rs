@@ -70,7 +70,7 @@ impl Provider for SmsGateway {
             let checked = guard.check_url(text);
             match checked {
                 Ok(url) if url.url.query().is_some() => {
-                    // A URL is shown to whoever may read; a key in its query would be too.
+                    // Everyone with read access sees the URL, and would see a key in its query.
                     let detail = "`url` has no query: put parameters into `extra`, and a key into `token`";
                     reader.fault("url", "url_invalid", detail);
                     None

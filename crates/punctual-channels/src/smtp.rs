@@ -142,7 +142,7 @@ impl SmtpAdapter {
         let host = host.filter(|host| {
             let plain = !host.contains(|c: char| c.is_control() || c.is_whitespace() || "/@[]".contains(c));
             if !plain {
-                reader.fault("host", "host_invalid", "`host` is a name or an address alone");
+                reader.fault("host", "host_invalid", "`host` must be only a host name or an address");
             }
             plain
         });

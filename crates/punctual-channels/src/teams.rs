@@ -21,7 +21,7 @@ pub type TeamsAdapter = ProviderAdapter<Teams>;
 const HOSTS: &[&str] = &["logic.azure.com", "environment.api.powerplatform.com"];
 /// What Teams takes as one message.
 const MOST_BYTES: usize = 28 * 1024;
-/// How many lines a card has at most; each is an element of its own.
+/// How many lines a card has at most; each is its own element.
 const MOST_LINES: usize = 200;
 
 /// The settings of a channel into one conversation.

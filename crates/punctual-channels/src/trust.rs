@@ -1,4 +1,4 @@
-//! Which certificates outgoing connections believe: those of the machine, and any that an admin adds.
+//! The trusted certificates of outgoing connections: those of the machine, and those added by an administrator.
 
 use std::{error::Error as StdError, io, sync::Arc};
 
@@ -68,7 +68,7 @@ impl Trust {
 
 #[cfg(feature = "nats")]
 impl Trust {
-    /// What checks certificates, for connections that need a word of their own about the name.
+    /// What checks certificates, for connections that need their own word about the name.
     pub(crate) fn verifier(&self) -> Result<Arc<WebPkiServerVerifier>, rustls::client::VerifierBuilderError> {
         let provider = Arc::new(ring::default_provider());
         WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), provider).build()

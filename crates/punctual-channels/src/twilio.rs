@@ -38,7 +38,7 @@ pub struct Twilio {
     password: Secret,
     from: From,
     text: Text,
-    /// Where Twilio reports what became of a message, and what it signs with.
+    /// Where Twilio reports the outcome of a message, and what it signs with.
     callback: Option<(String, Secret)>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) const ABOUT: AboutAdapter = AboutAdapter {
     types: &["webhook"],
     example: r#"{"url":"https://crm.example.com/punctual","secret":"env:WEBHOOK"}"#,
     settings: &[
-        Setting::url("url", "URL", "where messages are posted, unless a target brings a URL of its own"),
+        Setting::url("url", "URL", "the URL that messages are posted to, unless a target is itself a URL"),
         Setting::text("secret", "Signing secret", "`whsec_` and 24 to 64 random bytes in base64")
             .required()
             .secret(),
@@ -124,7 +124,7 @@ impl Adapter for WebhookAdapter {
             return self.guard.check_url(address).map(drop).map_err(|fault| fault.detail);
         }
         if address.is_empty() || address.len() > 512 || address.chars().any(char::is_control) {
-            return Err("an address is a URL, or a label if the channel has a URL of its own".to_owned());
+            return Err("an address is a URL, or a label if the channel has its own URL".to_owned());
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl WebhookChannel {
         if looks_like_url(address) {
             return self.guard.check_url(address).map_err(|fault| permanent(fault.reason(), &fault.detail));
         }
-        let missing = "the address is no URL and the channel has none of its own";
+        let missing = "the address is not a URL, and the channel has no URL";
         self.settings.url.clone().ok_or_else(|| permanent(ReasonCode::AddressInvalid, missing))
     }
 }

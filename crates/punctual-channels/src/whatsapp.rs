@@ -1,4 +1,4 @@
-//! WhatsApp, through whoever gives access to it: what is said is the same for all of them.
+//! WhatsApp through its providers: the message format is the same for all of them.
 //!
 //! A business may write freely only to people who wrote to it within the last 24 hours. Everybody else gets a template
 //! that was approved before, filled in with parts of the message: a channel either has a template or sends text.

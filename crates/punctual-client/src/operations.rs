@@ -246,7 +246,7 @@ operations! {
     delete_reminder_setting: DELETE "/api/v1/reminder-settings/" id "" => json ();
     /// Remove a subscription.
     delete_report_subscription: DELETE "/api/v1/report-subscriptions/" guid "" => json ();
-    /// End a rollout: everything has moved over, and there is no old scheduler any more.
+    /// End a rollout: the migration is complete and the old scheduler is no longer used.
     delete_rollouts_report_subscription: DELETE "/api/v1/rollouts/report-subscription/" scope "/" id "" => json ();
     /// Cancel a schedule.
     delete_schedule: DELETE "/api/v1/schedules/" id "" => json ();
@@ -282,7 +282,7 @@ operations! {
     get_consumer: GET "/api/v1/consumers/" key "" => json w::consumers::Consumer;
     /// Get the delivery policy.
     get_delivery_policy: GET "/api/v1/delivery-policy" => json w::delivery_policy::DeliveryPolicy;
-    /// An erasure with its certificate, or a plan of one.
+    /// An erasure with its certificate, or a planned one.
     get_erasure: GET "/api/v1/erasures/" id "" => json w::erasures::Erasure;
     /// What will be sent, by local day.
     get_forecast: GET "/api/v1/forecast" [GetForecastQuery] => json w::reminders::Forecast;
@@ -308,7 +308,7 @@ operations! {
     get_operations_organisation: GET "/api/v1/operations/organisations/" id "" => json w::operations::organisations::Organisation;
     /// Look at a person.
     get_operations_person: GET "/api/v1/operations/people/" id "" => json w::operations::people::Person;
-    /// Look at a rule; a deleted one stays readable.
+    /// Read a rule; a deleted rule stays readable.
     get_operations_rule: GET "/api/v1/operations/rules/" id "" => json w::operations::rules::Rule;
     /// Look at a task.
     get_operations_task: GET "/api/v1/operations/tasks/" id "" => json w::operations::subjects::Task;
@@ -330,7 +330,7 @@ operations! {
     get_report_subscription_automation_run: GET "/api/v1/report-subscriptions/" guid "/automation-runs/" run "" => json w::reports::AutomationRun;
     /// A file of a run.
     get_report_subscription_automation_run_artefact: GET "/api/v1/report-subscriptions/" guid "/automation-runs/" run "/artefacts/" name "" => bytes Vec<u8>;
-    /// Where what was made for a run lies.
+    /// The coordinates of a run.
     get_report_subscription_automation_run_coordinates: GET "/api/v1/report-subscriptions/" guid "/automation-runs/" run "/coordinates" => json w::reports::Coordinates;
     /// Who owns a run.
     get_report_subscription_automation_run_ownership: GET "/api/v1/report-subscriptions/" guid "/automation-runs/" run "/ownership" => json w::reports::Ownership;
@@ -532,7 +532,7 @@ operations! {
     receive_callback: POST "/api/v1/callbacks/" channel "" (Vec<u8>) => json Value;
     /// The same, for providers that sign nothing: the address itself is the secret.
     receive_secret_callback: POST "/api/v1/callbacks/" channel "/" secret "" (Vec<u8>) => json Value;
-    /// Seal every secret anew.
+    /// Seal every secret again.
     rekey_secrets: POST "/api/v1/secrets/rekey" {w::secrets::RekeyRequest} => json w::secrets::Rekey;
     /// Send what was due when the database was restored.
     release_restore: POST "/api/v1/restore/release" {w::work::ReasonRequest} => json w::restore::RestoreSettled;
@@ -550,7 +550,7 @@ operations! {
     resume_report_subscription: POST "/api/v1/report-subscriptions/" guid "/resume" {w::work::ActionRequest} => json w::reports::ReportSubscription;
     /// Try a parked notification again.
     retry_notification: POST "/api/v1/notifications/" id "/retry" {w::work::ActionRequest} => json w::notifications::Notification;
-    /// Tell one subscriber again.
+    /// Retry the delivery to one subscriber.
     retry_outbox_event_delivery: POST "/api/v1/outbox-events/" id "/deliveries/" subscriber "/retry" => json w::subscribers::OutboxEvent;
     /// Try a run again.
     retry_report_subscription_automation_run: POST "/api/v1/report-subscriptions/" guid "/automation-runs/" run "/retry" {w::work::ActionRequest} => json w::reports::AutomationRun;
@@ -572,9 +572,9 @@ operations! {
     send_events: POST "/api/v1/events" {[w::events::EventRequest]} => json w::Batch<w::events::EventOutcome>;
     /// Take a run.
     take_report_run_ownership: POST "/api/v1/report-runs/" key "/ownership" {w::reports::OwnershipRequest} => json w::reports::Ownership;
-    /// Send one message over a channel, now, to see whether it works.
+    /// Send a test message over a channel.
     test_channel: POST "/api/v1/channels/" key "/test" {w::channels::ChannelTestRequest} => json w::channels::ChannelTest;
-    /// Run one pass over every stage, and say what it did.
+    /// Run one pass over every stage and return the counts.
     tick_scheduler: POST "/api/v1/scheduler/tick" {w::scheduler::TickRequest} => json w::scheduler::Tick;
     /// Hand a subscription over to another owner.
     transfer_report_subscription: POST "/api/v1/report-subscriptions/" guid "/transfer" {w::reports::TransferRequest} => json w::reports::ReportSubscription;

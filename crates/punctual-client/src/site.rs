@@ -50,7 +50,7 @@ impl Notify {
         self
     }
 
-    /// The thing that it is about, such as a machine.
+    /// The object it is about, such as a machine.
     pub fn instance(mut self, instance: impl Into<String>) -> Self {
         self.request.instance = Some(instance.into());
         self
@@ -62,7 +62,7 @@ impl Notify {
         self
     }
 
-    /// A GUID of your own: the same one again with the same content sends nothing twice.
+    /// Your own GUID as the idempotency key: the same id with the same content is sent once.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.request.id = Some(id.into());
         self

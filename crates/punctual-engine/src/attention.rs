@@ -1,7 +1,7 @@
 //! What needs attention, over all workflows, read from stored rows.
 //!
-//! A workflow whose rows can wait for a person adds a variant to [`Kind`] and the query that finds them. The API, the
-//! console and the badge then have it.
+//! A workflow whose rows can need an operator adds a variant to [`Kind`] and the query that finds them. The API, the console
+//! and the badge then include it.
 
 mod chores;
 
@@ -58,7 +58,7 @@ pub enum Kind {
     Clock,
     /// A row whose claim ran out and that nobody took over.
     Locked,
-    /// Work that failed for good.
+    /// Work that failed permanently.
     Failed,
     /// Work whose messages have settled, and what should follow keeps failing.
     Owed,

@@ -1,10 +1,9 @@
-//! The chain over the audit: sealing what was written, checking it, and the two ways in which entries lose something.
+//! The hash chain of the audit log: sealing, verification, erasure and purge.
 //!
-//! The digest of an entry covers its fields, a salted hash of its payload and the digest before it, so that nothing can be
-//! changed, removed, inserted or swapped without breaking every digest after it. Where the chain begins and how far it
-//! reaches is signed with a key that follows from the master key, so that whoever can only write to the database cannot
-//! make another chain. An erasure empties payload and salt, and the hash stays; a purge removes entries from the beginning,
-//! and the digest of the last one stays as a checkpoint.
+//! The digest of an entry covers its fields, a salted hash of its payload and the previous digest. Changing, removing,
+//! inserting or swapping entries breaks every later digest. The start and the end of the chain are signed with a key derived
+//! from the master key, so someone who can only write to the database cannot forge another chain. An erasure empties payload
+//! and salt and keeps the hash. A purge removes a prefix and keeps the digest of the last removed entry as a checkpoint.
 
 mod digest;
 mod erase;

@@ -1,7 +1,7 @@
 //! The channels that are configured, opened and kept open, with their permits and retry policies.
 //!
-//! Definitions live in the database and are read again at most once a second, so that a change made on any node is
-//! used on every node; an open channel is replaced only when its definition changed.
+//! Definitions are in the database and are read at most once a second, so every node uses changes made on any node. An open
+//! channel is replaced only when its definition changed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -46,7 +46,7 @@ pub struct Opened {
     written: Written,
 }
 
-/// Version and time of a definition: one that was removed and made again counts from 1 anew.
+/// Version and time of a definition: one that was removed and made again counts from 1 again.
 pub(crate) type Written = (i64, Timestamp);
 
 pub(crate) fn written(row: &channels::ChannelRow) -> Written {
@@ -154,7 +154,7 @@ pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::Channel
     Ok(rows)
 }
 
-/// Writes the same settings sealed anew, to where they came from.
+/// Writes the same settings sealed again, to where they came from.
 pub(crate) async fn reseal(
     conn: &mut Conn<'_>,
     row: &channels::ChannelRow,

@@ -1,9 +1,9 @@
-//! What people and programs do to data: one typed command each, with its checks, its write and its audit entry in one
+//! Typed commands for every change by people and programs. A command validates, writes and adds its audit entry in one
 //! transaction.
 //!
-//! The API and the console find out who calls, call one command, and shape the answer. A command knows its caller as an
-//! [`Actor`] and says in a [`CommandError`] why it did nothing; how that is put to people is for them. Commands of
-//! workflows are in `punctual-workflows`, in the same shape.
+//! The API and the console authenticate the caller, call one command, and format the response. A command gets its caller as an
+//! [`Actor`] and returns a [`CommandError`] if it did nothing; API and console turn it into a response. `punctual-workflows`
+//! has the commands of the workflows, in the same form.
 
 mod actor;
 mod causes;
@@ -51,7 +51,7 @@ use crate::{EngineError, SecretsError, settings::SettingsRefused};
 pub enum CommandError {
     #[error("the input has faults")]
     Invalid(Vec<Fault>),
-    /// There is none, or it is another business unit's: the two cannot be distinguished.
+    /// It does not exist, or it belongs to another business unit; callers cannot distinguish the two.
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
     /// It belongs to all business units, and the caller is limited to some.

@@ -1,4 +1,4 @@
-//! The engine's settings, with the defaults that ship.
+//! The settings of the engine and their defaults.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ pub struct EngineConfig {
     pub keep_files_for: Duration,
     /// How long finished work keeps its input and its trace.
     pub keep_work_for: Duration,
-    /// How long finished surveys keep recipients and answers; for good, unless this is set.
+    /// How long finished surveys keep recipients and answers; permanently, unless this is set.
     pub keep_surveys_for: Option<Duration>,
-    /// How long ids of removed messages are known; for good, unless this is set.
+    /// How long ids of removed messages are known; permanently, unless this is set.
     pub keep_ids_for: Option<Duration>,
-    /// How long entries of the audit are kept; for good, unless this is set.
+    /// How long entries of the audit are kept; permanently, unless this is set.
     pub keep_audit_for: Option<Duration>,
     /// Whether the sweep seals entries of the audit. Without it nothing is sealed: only measurements do without.
     pub seals_audit: bool,

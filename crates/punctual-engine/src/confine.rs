@@ -1,4 +1,4 @@
-//! Confining a fault to its row: a set that fails is split until the failing row is alone.
+//! Isolates a failing row: a set that fails is split until the row is alone.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 

@@ -1,8 +1,8 @@
-//! Consumers: events that are taken from streams and queues of message brokers.
+//! Consumers: receive events from streams and queues of message brokers.
 //!
-//! A consumer is defined as a channel is, and each node that works runs every active one: the broker gives each message to
-//! one of them. A batch of messages goes to the same intake as a request does, and is acknowledged after the commit. What a
-//! broker hands out again is known by its source and id; what is refused goes to the dead letters with its reason.
+//! Consumers are defined like channels. Each worker node runs every active consumer; the broker delivers each message to one of
+//! them. A batch of messages passes the same intake as a request and is acknowledged after the commit. Redelivered events are
+//! recognised by source and id; refused ones go to the dead letters with a reason.
 
 mod health;
 mod run;
@@ -24,7 +24,7 @@ pub use take::TakenOnce;
 
 use crate::{Actor, CommandError, Engine, EngineError, channels::consumer_as_channel};
 
-/// What became of the events of one message.
+/// The outcome of the events of one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageTaken {
     pub accepted: u64,
@@ -35,8 +35,8 @@ pub struct MessageTaken {
 
 /// Reads the events of messages and has them taken. What events mean is for workflows, so that theirs is handed in.
 pub trait EventIntake: Send + Sync {
-    /// Takes the events of these messages, in their order; returns what became of each message. An error is one of the database, and
-    /// nothing is lost if the same messages come again.
+    /// Takes the events of these messages, in their order; returns the outcome of each message. An error is one of the
+    /// database, and nothing is lost if the same messages come again.
     fn take<'a>(
         &'a self,
         by: &'a Actor,
@@ -105,7 +105,8 @@ impl Engine {
     }
 }
 
-/// The settings of a consumer, to whoever completes, checks and seals those of channels. Nothing is ever sent over it.
+/// The settings of a consumer, in the form in which channel settings are completed, checked and sealed. Nothing is sent over
+/// it.
 pub(crate) struct ReceivingAdapter<'a>(pub &'a dyn ConsumerAdapter);
 
 impl Adapter for ReceivingAdapter<'_> {

@@ -1,5 +1,5 @@
-//! The due stage: claim what is ready, let its workflow decide on fresh state, and write the decision with all that
-//! belongs to it in one transaction.
+//! The due stage: claims ready rows, lets the workflow decide on current state, and writes the decision and its effects in one
+//! transaction.
 
 mod claim;
 mod listen;

@@ -1,4 +1,4 @@
-//! Writing the effects of decisions, in the same transaction: in sets, in one order, for all rows at once.
+//! Writes the effects of decisions in the same transaction, in sets and in a fixed order.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Ensure: a row that is wanted exists afterwards, once, whoever asks and however often.
+//! Ensure: after the call the row exists exactly once, for any caller and any number of calls.
 
 mod requested;
 
@@ -27,7 +27,7 @@ pub enum EnsureOutcome {
     InProgress,
     /// It was cancelled, and stays so.
     LeftCancelled,
-    /// It was cancelled, and whoever asked wants it back.
+    /// It was cancelled, and the caller wants it back.
     Revived,
     /// The key is known with another input: the request is refused, and nothing was changed.
     Reused,

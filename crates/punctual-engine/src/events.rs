@@ -120,7 +120,7 @@ impl EventSinks {
     }
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventTaken {
     Accepted {
@@ -138,7 +138,7 @@ pub enum EventTaken {
 pub struct IncomingEvent {
     event: Event,
     change: Option<SourceChange>,
-    /// The recorded span of whoever sent it.
+    /// The recorded span of the sender.
     asked: Option<Asked>,
 }
 
@@ -152,7 +152,7 @@ impl IncomingEvent {
         Self { event, change: None, asked: None }
     }
 
-    /// What it leads to goes on with this trace.
+    /// What it leads to continues with this trace.
     #[must_use]
     pub fn asked_in(self, asked: Option<Asked>) -> Self {
         Self { asked, ..self }

@@ -1,7 +1,7 @@
-//! The inbox: a channel whose messages stay here, for people who look at the console.
+//! The inbox: a channel whose messages are read in the console.
 //!
-//! It is the one adapter that needs the store, so it is the engine's own. An address is a person's name: that of the key
-//! they sign in with. Keys of one name may belong to different business units; each sees what its own units send, and the
+//! It is the only adapter that needs the store, so it is part of the engine. An address is the name of a person: that of the
+//! key they sign in with. Keys of one name may belong to different business units; each sees what its own units send, and the
 //! installation.
 
 use std::{sync::Arc, time::Duration};

@@ -1,8 +1,8 @@
 //! Intake of notifications: concurrent requests are gathered into one commit.
 //!
-//! Whoever finds the commit slot free takes everything that is waiting and commits it; the others find their answer
-//! there. Nobody waits longer than the commit under way. A group that fails is retried one by one, so that one
-//! bad request harms only itself.
+//! The first request that finds the commit slot free commits everything that is waiting; the other requests get their results
+//! from that commit. No request waits for more than one commit under way. A failed group is retried one by one, so that a bad
+//! request affects only itself.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -27,7 +27,7 @@ const GROUP: usize = 500;
 /// The channel of a notification whose list is not known (yet); delivery looks again.
 pub const UNROUTED: &str = "unrouted:list";
 
-/// What became of one notification that was handed in.
+/// The outcome of one notification that was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
     Created,
@@ -43,8 +43,8 @@ pub enum Accepted {
     OverQuota(QuotaReached),
 }
 
-/// A notification as it is handed in, with a business unit that was looked up for whoever hands it in. Nothing else is
-/// accepted, so that no intake can forget it.
+/// A submitted notification, with a business unit that was checked for its caller. Nothing else is accepted, so that no intake
+/// can forget it.
 #[derive(Clone, Debug)]
 pub struct Handed(NewNotification);
 
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// What the quotas of business units refuse, by place. An id that is known is answered as ever.
+/// What the quotas of business units refuse, by place. An id that is known is answered as usual.
 async fn over_quota(
     tx: &mut Tx,
     items: &[&NewNotification],

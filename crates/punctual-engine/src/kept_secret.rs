@@ -1,5 +1,5 @@
-//! What becomes of a stored secret when what it belongs to is saved anew: one rule for everything that stores a secret beside
-//! the place that it is sent to. A secret, or where to find it, stays with the place that it was given for.
+//! Decides whether a stored secret is kept when its definition is saved again, by one rule for all definitions: a secret or
+//! secret reference stays only as long as its destination is unchanged.
 
 /// A secret in a request, or where to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! Making keys: `punctual_<kind>_<env>_<id>_<secret><checksum>`.
+//! Creates API keys: `punctual_<kind>_<env>_<id>_<secret><checksum>`.
 //!
-//! The fixed beginning and the checksum let scanners find a leaked key without asking the server. Only the SHA-256 of
-//! the whole text is stored: a secret of 256 random bits needs no slow hash.
+//! The fixed prefix and the checksum let scanners find a leaked key without a request to the server. Only the SHA-256 of the
+//! whole text is stored: a secret of 256 random bits needs no slow hash.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -18,7 +18,7 @@ use crate::{
     commands::units::{unit_unknown, unknown_unit},
 };
 
-/// Whoever runs the process, in the audit: the command line and the start need no key.
+/// The audit name of the operator of the process: the command line and the start need no key.
 pub const OPERATOR: &str = "operator";
 
 /// The shortest text that an operator may use as the admin key.
@@ -154,7 +154,7 @@ async fn made(tx: &mut Tx, by: &Actor, now: Timestamp, row: &ApiKeyRow) -> Resul
     by.audit_entry(tx, now, entry).await
 }
 
-/// Ends a key for good; whether there was one.
+/// Ends a key permanently; whether there was one.
 #[boxed]
 pub async fn revoke_key(store: &Store, by: &Actor, now: Timestamp, id: &str) -> Result<bool, StoreError> {
     let mut tx = store.begin(Lane::Intake).await?;
@@ -180,7 +180,7 @@ impl Engine {
         row.ok_or_else(|| CommandError::taken(&minted.id))
     }
 
-    /// Ends a key for good.
+    /// Ends a key permanently.
     #[boxed]
     pub async fn revoke_key(&self, by: &Actor, now: Timestamp, id: &str) -> Result<(), CommandError> {
         let revoked = revoke_key(&self.store, by, now, id).await?;
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// Makes and stores a key for whoever may do that without a key: the command line and the first start.
+/// Creates and stores a key without an authenticated caller: for the command line and the first start.
 #[boxed]
 pub async fn create_key(
     store: &Store,

@@ -1,5 +1,4 @@
-//! The figures of the outbox, computed from the table when somebody asks; what was delivered in seconds that are over is counted
-//! once.
+//! The metrics of the outbox, computed from the table on request; deliveries of past seconds are counted only once.
 
 mod delivered;
 

@@ -1,7 +1,7 @@
-//! The pipeline: intake → due → delivery → settled, and what keeps it moving.
+//! The pipeline: intake → due → delivery → settled, with sweep, wake-ups and purge.
 //!
-//! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
-//! tick and record. A workflow decides (see [`Workflow`]); this crate writes.
+//! Each stage is a bounded `tick` that processes one batch and returns counts; the loops around the ticks only wait, tick and
+//! record. A workflow decides (see [`Workflow`]); this crate writes.
 
 pub mod arrivals;
 pub mod attention;

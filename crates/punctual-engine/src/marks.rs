@@ -1,10 +1,10 @@
-//! Where claims start. A row that was settled leaves a dead entry in the index of ready rows, and as long as somebody holds a
-//! snapshot (a dump, a replica, an idle transaction) PostgreSQL cannot remove it: every claim that starts at the beginning
-//! walks all of them again. So a node keeps a mark for each kind of work, and for each channel and priority of messages: the last
-//! row that it has taken from there. Claims start behind it.
+//! Low-water marks: where claims start. A settled row leaves a dead entry in the index of ready rows. As long as a snapshot is
+//! open (a dump, a replica, an idle transaction), PostgreSQL cannot remove it, and every claim from the beginning of the index
+//! would read all dead entries again. A node therefore keeps a mark for each kind of work, and for each channel and priority of
+//! messages: the last claimed row. Claims start after it.
 //!
-//! A row that becomes ready behind the mark is not lost: whoever writes it in this process, or notifies us, lowers the
-//! marks; a claim that finds nothing and every sweep start at the beginning again.
+//! A row that becomes ready before the mark is not lost: a write in this process, or a notification from another node, lowers
+//! the marks, and every sweep and every claim without a result start at the beginning again.
 
 use std::{
     collections::HashMap,

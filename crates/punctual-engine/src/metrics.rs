@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was received, claimed, worked, sent, and how late.
+//! Prometheus metrics of the engine.
 
 mod figures;
 
@@ -88,27 +88,19 @@ impl Metrics {
         figures.add("work_settled", "Work rows settled, by kind and outcome", &self.work);
         figures.add(
             "work_planned",
-            "Work rows planned, moved and taken back, by what asked for it and how",
+            "Work rows created, updated and deactivated, by trigger and outcome",
             &self.planned,
         );
         figures.add("sends", "Calls to channels, by channel and outcome", &self.sent);
-        figures.add("sends_uncertain", "Attempts with no certain end", &self.uncertain);
-        figures.add(
-            "receipts",
-            "What providers reported about messages, by channel and state",
-            &self.receipts,
-        );
+        figures.add("sends_uncertain", "Attempts with an uncertain result", &self.uncertain);
+        figures.add("receipts", "Receipts from providers, by channel and state", &self.receipts);
         figures.add("receipts_unknown", "Receipts for messages that are not known", &self.receipts_unknown);
-        figures.add("lateness_seconds", "From a row's moment to its handler", &self.lateness);
+        figures.add("lateness_seconds", "Delay from the due time of a row to its handler", &self.lateness);
         figures.add("claim_rows", "Rows taken by one claim", &self.batches);
         figures.add("rows", "Rows by state, when last counted", &self.queue);
-        figures.add("loop_failures", "Passes of a loop that failed", &self.loop_failures);
-        figures.add("task_panics", "Panics that were survived, by task", &self.panics);
-        figures.add(
-            "rows_isolated",
-            "Rows that failed alone and were taken out of their batch",
-            &self.isolated,
-        );
+        figures.add("loop_failures", "Failed passes of a loop", &self.loop_failures);
+        figures.add("task_panics", "Panics after which the task was restarted, by task", &self.panics);
+        figures.add("rows_isolated", "Rows that failed and were isolated from their batch", &self.isolated);
         figures.add(
             "channel_circuit_open",
             "1 while the circuit of a channel is open or half open",
@@ -119,10 +111,10 @@ impl Metrics {
             "Messages that were deferred, failed over or withdrawn, by reason",
             &self.held_back,
         );
-        figures.add("trace_spans_exported", "Spans that the collector of traces took", &self.spans_exported);
+        figures.add("trace_spans_exported", "Spans that the trace collector accepted", &self.spans_exported);
         figures.add(
             "trace_spans_dropped",
-            "Spans that were dropped because too many waited or the collector did not take them",
+            "Spans dropped because too many waited or the collector refused them",
             &self.spans_dropped,
         );
         figures.add("consumer_events", "Events from brokers, by consumer and outcome", &self.consumed);
@@ -131,15 +123,19 @@ impl Metrics {
             "1 while a consumer of this node is connected to its broker",
             &self.consumer_connected,
         );
-        figures.add("consumer_lag", "Messages that wait at the broker, where it says so", &self.consumer_lag);
+        figures.add(
+            "consumer_lag",
+            "Messages that wait at the broker, if it reports them",
+            &self.consumer_lag,
+        );
         figures.add(
             "quota_rows_left",
-            "Rows that a business unit with a quota may still be given today, at the last sweep",
+            "Rows left today in the quota of a business unit, at the last sweep",
             &self.rows_left,
         );
         figures.add(
             "quota_rows_refused",
-            "Rows that this node has refused since its start because the unit's quota was used up",
+            "Rows that this node refused since its start because the quota of the unit was used up",
             &self.rows_refused,
         );
     }

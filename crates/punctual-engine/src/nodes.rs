@@ -1,4 +1,4 @@
-//! The nodes: what each reports about itself, and what is wrong with one.
+//! The nodes: their reports and their faults.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -14,7 +14,7 @@ use crate::{
     config::earlier,
 };
 
-/// A node that was not seen for so long is gone: it was stopped for good, or runs under another name.
+/// A node that was not seen for so long is gone: it was stopped permanently, or runs under another name.
 const GONE_AFTER: std::time::Duration = std::time::Duration::from_secs(60 * 60);
 /// A machine's clock that is off by more is wrong.
 const CLOCK_OFF_MS: u64 = 1_000;

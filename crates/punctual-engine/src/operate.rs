@@ -1,6 +1,6 @@
-//! What people do: release, retry and cancel work; retry and discard notifications. Each finds the row within
-//! the caller's reach, checks the version they saw, leaves an audit entry with the reason they gave in the same transaction, and says
-//! clearly when the state does not allow it.
+//! Actions of operators: release, retry and cancel work; retry and discard notifications. Each action finds the row within the
+//! caller's reach, checks the version that the caller saw, writes an audit entry with the given reason in the same transaction,
+//! and returns an error if the state does not allow it.
 
 use punctual_boxed::boxed;
 use punctual_model::{
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// Lets a held row go on.
+    /// Lets a held row continue.
     #[boxed]
     pub async fn release_work(
         &self,
@@ -146,7 +146,7 @@ impl Engine {
         Ok(self.work_row(&by.reach(), retried.id).await?)
     }
 
-    /// Stops a row for good; only a person brings it back.
+    /// Stops a row permanently; only a person brings it back.
     #[boxed]
     pub async fn cancel_work(&self, by: &Actor, id: i64, seen: Option<i64>) -> Result<WorkRow, CommandError> {
         let now = self.clock.now();

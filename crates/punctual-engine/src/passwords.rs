@@ -1,6 +1,6 @@
-//! Passwords: what one must be, and its hash. Argon2id with 19 MiB, two passes and one lane.
+//! Password rules and hashing: Argon2id with 19 MiB, two passes and one lane.
 //!
-//! Hashing takes memory and tens of milliseconds on purpose, so that it runs beside the requests and few at a time.
+//! Hashing deliberately takes memory and tens of milliseconds, so it runs outside the request tasks with a low concurrency.
 
 use argon2::{
     Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version,
@@ -67,7 +67,7 @@ pub(crate) async fn matches(stored: Option<String>, password: &Secret) -> bool {
     compared.await.unwrap_or(false)
 }
 
-/// A hash of the same cost, for whoever is not there.
+/// A hash of the same cost, for accounts that do not exist.
 const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

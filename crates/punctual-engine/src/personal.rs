@@ -1,7 +1,8 @@
-//! What is stored about a person: found, shown, handed out and erased.
+//! Personal data: search, export and erasure.
 //!
-//! One search (`find`) serves all three: a plan counts what it found, an export reads it, an erasure empties it and searches
-//! again, so that its certificate says what is left. Addresses, names and texts go; rows, keys, outcomes and counts stay.
+//! All use one search (`find`): a plan counts the found rows, an export reads them, and an erasure empties them and searches
+//! again, so that its certificate states what is left. Addresses, names and texts are removed; rows, keys, outcomes and counts
+//! stay.
 
 mod certificate;
 mod erase;
@@ -31,7 +32,7 @@ const SALT: usize = 16;
 /// Who is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Person {
-    /// Whoever is reached at an address.
+    /// The person with an address.
     Address(String),
     /// Somebody with an id among the people of operations or of preferences, with all their addresses.
     Id(String),
@@ -86,7 +87,7 @@ pub struct EraseOptions {
     pub keep_suppressions: bool,
 }
 
-/// A plan of an erasure, or what became of one.
+/// A planned erasure, or the result of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Erasure {
     pub id: String,

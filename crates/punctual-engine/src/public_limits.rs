@@ -1,4 +1,4 @@
-//! Limits for what anybody may ask without a key: per link, per address and in all, each within a minute.
+//! Rate limits for requests without a key: per link, per address and in total, each per minute.
 
 use std::{
     collections::HashMap,

@@ -1,8 +1,8 @@
-//! The daily purge: terminal notifications past their window go, in small batches, and leave a tombstone.
+//! The daily purge: removes ended notifications after their retention time, in small batches, and leaves tombstones.
 //!
-//! A clock that is years ahead makes everything old at once, so a run that would remove an unusual share of what has
-//! ended removes nothing and waits for a person. What grows old day by day is not unusual, however large its share is: an
-//! installation that went quiet has nothing else.
+//! A clock that is years ahead makes all rows look old, so a run that would remove an unusual share of the ended rows removes
+//! nothing and waits for confirmation. Rows that expire day by day are not unusual, however large their share: an installation
+//! without new messages has no others.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ const FACT: &str = "purge.last";
 pub struct PurgeReport {
     pub at: Timestamp,
     pub removed: usize,
-    /// Files that went, such as those of reports.
+    /// Removed files, such as those of reports.
     #[serde(default)]
     pub files: usize,
     pub keep_for_days: u64,

@@ -1,9 +1,9 @@
-//! Quotas of business units: what a request is refused with when its unit has been given the rows of the day.
+//! Quotas of business units: refuses requests above the daily quota of the unit.
 //!
-//! A notification, a message and a schedule are refused when a caller asks for them. What is known already is answered as
-//! ever, and counts nothing. What the engine makes of events and definitions (reminders, invitations, runs) and what a site hands
-//! over is never refused: an event says what has happened, and a site has said yes to its script. Their rows are counted. The
-//! share of a channel's calls then holds for all of them alike (`delivery/permits.rs`).
+//! Requests for notifications, messages and schedules are refused. A repeated request with a known id is answered as usual and
+//! does not count. Rows that the engine creates from events and definitions (reminders, invitations, runs), and messages
+//! forwarded by sites, are counted but never refused: refusing an event would lose it, and a site has already accepted its
+//! messages. The channel share applies to all of them (`delivery/permits.rs`).
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

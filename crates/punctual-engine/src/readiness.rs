@@ -1,7 +1,7 @@
-//! Whether this node can do its work: what `/readyz` says.
+//! The readiness of this node, as returned by `/readyz`.
 //!
-//! Probes have connections of their own and an end of their own, so that a database that is slow, flooded or silent is
-//! reported and not waited for.
+//! Probes have their own connections and deadline, so that a slow, overloaded or silent database is reported without waiting
+//! for it.
 
 use std::time::Duration;
 

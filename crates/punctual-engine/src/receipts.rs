@@ -1,5 +1,5 @@
-//! What providers report later about messages that they accepted: receipts are matched to the attempt by the provider's id of the
-//! message, and what they mean for an address goes onto the suppression list.
+//! Delivery receipts: matched to the attempt by the provider's message id; bounces, complaints and opt-outs update the
+//! suppression list.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const MOST_RECEIPTS: usize = 10_000;
 /// What is kept of a provider's words.
 const MOST_DETAIL: usize = 500;
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
     /// The provider expects this.

@@ -1,7 +1,7 @@
-//! Secrets that settings only refer to: who looks them up, and what becomes of references of an earlier version.
+//! Secret references in settings: their lookup, and the references of earlier versions.
 //!
-//! Earlier versions took any path and any variable. What is stored in that form works for one more start of each node,
-//! so that an upgrade stops no delivery, and is listed with what to write instead.
+//! Earlier versions accepted any path and any variable. Such references work for one more start of each node, so that an
+//! upgrade stops no delivery; the node logs their replacements.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub const NO_SECRETS_DIR: &str =
 
 /// Looks up secrets that settings refer to. The binary has the one that ships.
 pub trait SecretSource: Send + Sync {
-    /// Why such references cannot be used on this node, in a sentence for whoever saves one.
+    /// The error text for references that cannot be used on this node.
     fn refusal(&self, reference: &SecretReference) -> Option<String>;
 
     /// The secret, if it is there.

@@ -1,4 +1,4 @@
-//! A workflow as the engine works it: what it has is named once, and its own types stay behind this line.
+//! The registration of a workflow: lists its traits once and hides its types from the engine.
 //!
 //! ```ignore
 //! Registration::of(Messages).loads().into()
@@ -48,7 +48,7 @@ impl Registration {
         Undecided { titles: workflow.clone(), workflow, writer: Arc::new(NothingToWrite) }
     }
 
-    /// Whether rows run in a pool of their own: claimed one at a time, prepared first, with a lease that is renewed.
+    /// Whether rows run in their own pool: claimed one at a time, prepared first, with a lease that is renewed.
     pub(crate) fn is_long_running(&self) -> bool {
         matches!(self.deciding, Deciding::Prepared(_))
     }
@@ -69,7 +69,7 @@ pub struct Undecided<W, Row> {
 }
 
 impl<W: WritesRows> Undecided<W, NoRow> {
-    /// It puts rows into tables of its own.
+    /// It writes rows into its own tables.
     pub fn writes_rows(self) -> Undecided<W, W::Row> {
         Undecided { titles: self.titles, writer: self.workflow.clone(), workflow: self.workflow }
     }
@@ -126,7 +126,7 @@ pub struct Registered<W, Row> {
 }
 
 impl<W: Workflow, Row: Send + Sync + 'static> Registered<W, Row> {
-    /// It goes on when all notifications of a row have settled.
+    /// It continues when all notifications of a row have settled.
     pub fn follows_deliveries(mut self) -> Self
     where
         W: FollowsDeliveries,

@@ -1,9 +1,9 @@
-//! After a restore: what was due or under way since the backup was taken waits for a person.
+//! After a restore: rows that were due or under way since the backup wait for an operator.
 //!
-//! Whether those messages were sent between the backup and the restore cannot be known, and a message is never sent again
-//! by itself. So a restore leaves a mark, and no node serves or claims before every such row is on hold (work) or parked
-//! (messages) with the reason `restored`. A person then releases or discards them, one by one or all together. What becomes
-//! due later goes on as usual.
+//! It is unknown whether those messages were sent between the backup and the restore, and Punctual must not send them twice by
+//! itself. A restore therefore leaves a mark, and no node serves or claims before every such row is on hold (work) or parked
+//! (messages) with the reason `restored`. An operator releases or discards them, one by one or all together. Rows that become
+//! due later are processed as usual.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -22,7 +22,7 @@ use crate::{Actor, CommandError, Engine, EngineError, attention::COUNTED};
 const FACT: &str = "restore.last";
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Rows of each table for one command; whoever has more asks again.
+/// The maximum number of rows of each table per command; callers repeat the command for more.
 const AT_ONCE: usize = 10_000;
 
 /// What is known about the last restore.
@@ -231,7 +231,7 @@ impl Engine {
                 let mut reader = self.store.read().await?;
                 restored::held_work(&mut reader.conn(), after, BATCH).await?
             };
-            // One by one: a cancelled row may be a link of a chain, which goes on.
+            // One by one: a cancelled row may be a link of a chain, which continues.
             for id in &ids {
                 self.cancel_work(by, *id, None).await?;
                 done.work += 1;

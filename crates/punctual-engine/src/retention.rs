@@ -1,6 +1,6 @@
-//! The purge of every table but messages, files and audit, as the rules of `punctual_store::retention` say: in batches, each
-//! in a transaction of its own. One that cannot be carried out stands in Attention and does not stop the others, and one that
-//! is stopped half way goes on from there.
+//! Purges every table except messages, files and audit, by the rules of `punctual_store::retention`: in batches, each in its
+//! own transaction. A failed purge of a table is shown in Attention and does not stop the others; an interrupted purge
+//! continues where it stopped.
 
 mod windows;
 
@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Purges every table that has a rule of its own.
+    /// Purges every table that has its own rule.
     #[boxed]
     pub(crate) async fn purge_tables(
         &self,

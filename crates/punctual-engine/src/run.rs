@@ -1,8 +1,8 @@
 //! The loops: they wait, tick and record; everything else is in the stages.
 //!
-//! A loop sleeps until the earliest ready row it knows of and is woken when an earlier one is written. A row is claimed
-//! a little ahead of its moment and handled at it, so that a commit does not make it late; what is already due is
-//! drained, a transaction a batch.
+//! A loop sleeps until its earliest known row and is woken when an earlier one is written. A row is claimed shortly before it
+//! is due and handled when it is due, so that the commit of the claim does not delay it. Rows that are already due are drained,
+//! one transaction per batch.
 
 mod drain;
 mod held;

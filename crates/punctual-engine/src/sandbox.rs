@@ -1,5 +1,4 @@
-//! One driver that runs what is ready, for the sandbox, the tick route and tests: the same code as the loops, without
-//! waiting.
+//! Runs all ready rows for the sandbox, the tick route and tests: the same code as the loops, without waiting.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

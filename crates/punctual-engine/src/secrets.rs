@@ -1,4 +1,4 @@
-//! Secrets of channels in the database: sealed when they are written, opened when a channel is, sealed anew on request.
+//! Secrets of channels in the database: sealed when they are written, opened when a channel is, sealed again on request.
 //!
 //! Which master key is in use is recorded in the database, by its id: a node that does not have it must not start, and a
 //! new key is used only when a person says so, after every node has it.
@@ -146,7 +146,7 @@ impl Engine {
         Ok(facts::get(conn, FACT).await?.unwrap_or(first))
     }
 
-    /// Seals what `is_old` says of every channel. A definition that is changed meanwhile is sealed by whoever does.
+    /// Seals what `is_old` says of every channel. A definition that is changed meanwhile is sealed by that change.
     async fn seal_all(
         &self,
         tx: &mut Tx,
@@ -222,7 +222,7 @@ pub async fn forget_sealed(
     }
     facts::forget(&mut tx.conn(), FACT).await?;
     if confirm {
-        // Nobody can check the signature of the chain any more: the next node signs it anew, with this entry in it.
+        // Nobody can check the signature of the chain any more: the next node signs it again, with this entry in it.
         let chain = audit::lock_chain(&mut tx.conn()).await?;
         audit::move_chain(&mut tx.conn(), &ChainRow { signature: String::new(), ..chain }).await?;
         let (kind, id) = LOST_KEY;

@@ -1,7 +1,7 @@
-//! The settings of a channel, subscriber or consumer on their way into the database: the only way there is.
+//! Stores the settings of channels, subscribers and consumers; no other code writes them.
 //!
-//! A secret that is left out, or marked as stored, is kept, unless it would then be sent to another place than it was given for. A
-//! reference must be one that this node can look up. What is left is checked by the adapter and sealed.
+//! A secret that is left out, or marked as stored, is kept, unless its destination changed. A reference must be one that this
+//! node can resolve. The adapter checks the settings, and secrets are sealed.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -14,7 +14,7 @@ use crate::{
     kept_secret::{GivenForElsewhere, GivenSecret},
 };
 
-/// What stands for a secret that is stored and not shown; whoever hands it back keeps it.
+/// The placeholder for a stored secret; sending it back keeps the secret.
 pub fn stored_secret() -> Value {
     json!({ "set": true })
 }

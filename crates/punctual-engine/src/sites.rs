@@ -1,8 +1,7 @@
-//! What sites forward: notifications in their order, and what a site says about itself.
+//! Receives from sites: notifications in order, and the state of the site.
 //!
-//! Each set is stored in the order in which the site took it in, so that rows of one list are numbered as they were
-//! handed in. A set comes from one request at a time; a resend beside it brings the same rows in the same order, and so
-//! can neither deadlock with it nor overtake it.
+//! A batch is stored in the order in which the site accepted the rows. A concurrent resend has the same rows in the same order,
+//! and can therefore neither deadlock nor overtake.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,7 +1,7 @@
-//! Failed sign-ins and keys, counted by address and by account: guessing is slow, and everybody else goes on.
+//! Throttles failed sign-ins and keys, counted by address and by account, without affecting other callers.
 //!
-//! There is no count over all addresses: whoever has many of them would keep everybody out with it. What hashing costs
-//! is bounded in `passwords`.
+//! There is no global count, because an attacker with many addresses could then lock everybody out. `passwords` bounds the cost
+//! of hashing.
 
 use std::{
     collections::HashMap,
@@ -115,7 +115,7 @@ impl Known {
 
     fn count(&mut self, what: Counted, now: Timestamp) {
         self.failures.retain(|_, failures| now.duration_since(failures.since) < INTERVAL);
-        // Whoever fills it with names and addresses that fail once does not wipe out what is held against others.
+        // An attacker who fills it with single failures of many names and addresses cannot evict the other counts.
         make_room(&mut self.failures, |one| (i64::from(one.count), one.since.as_microsecond()));
         self.failures.entry(what).or_insert(Failures { since: now, count: 0 }).count += 1;
     }

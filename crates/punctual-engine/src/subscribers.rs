@@ -1,7 +1,7 @@
-//! Subscribers of events, and the one way in which an event reaches them: it is stored with a delivery for each, in the
-//! transaction of what happened, so that neither exists without the other.
+//! Subscribers of events. An event is stored with one delivery per subscriber, in the transaction of its cause, so that neither
+//! exists without the other.
 //!
-//! Who gets an event is for its publisher to say: [`arrivals`](crate::arrivals) by topic, surveys by type and route.
+//! The publisher selects the subscribers: [`arrivals`](crate::arrivals) by topic, surveys by type and route.
 
 use std::{
     borrow::Cow,

@@ -1,8 +1,7 @@
-//! The suppression list: addresses that get nothing over channels of a type, whatever workflow wants to reach them.
+//! The suppression list: addresses that get no messages over channels of a type, from any workflow.
 //!
-//! Nearly every message goes to an address that is not on it, so a node keeps the hashes of the list and asks the table
-//! only about those that it finds there. The list is read again within a second when another node changed it; what this
-//! node changes counts for it at once.
+//! Nearly every address is not on the list, so a node caches the hashes of the list and queries the table only for matches.
+//! Changes by another node are read within a second; its own changes apply at once.
 
 use std::{
     collections::HashSet,

@@ -1,4 +1,4 @@
-//! The sweep: claims whose worker is gone are queued again, and attempts with no certain end are marked.
+//! The sweep: queues rows with expired leases again and marks attempts without a result as `uncertain`.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -108,7 +108,7 @@ impl Engine {
             match self.sweep_tick(now).await {
                 Ok(report) if report == SweepReport::default() => return Ok(()),
                 Ok(_) => {}
-                // A row that nobody can touch keeps no node from starting; the sweep goes on trying.
+                // A row that nobody can touch keeps no node from starting; the sweep continues trying.
                 Err(error) if !error.is_unavailable() => {
                     tracing::error!(error = %chain(&error), "not every lease of the last run could be released");
                     return Ok(());

@@ -1,7 +1,7 @@
-//! What a row of work is called for people: one function for lists, forecasts, attention and timelines. Each workflow gives the
-//! words ([`Titles`](crate::workflow::Titles)); what every title has in common is here.
+//! Titles of work rows for people, used in lists, forecasts, Attention and timelines. Each workflow provides the words
+//! ([`Titles`](crate::workflow::Titles)).
 //!
-//! A title is made from the key of a row, so that one that is only expected has the same as the row that it becomes.
+//! A title is made from the key of a row, so an expected row has the same title as the stored row.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! The spans of the pipeline: what a request stored, what a batch decided, how long a message waited, each attempt and each
-//! call. A row's own trace is followed only where it was recorded from its beginning; a batch is one span with links.
+//! The spans of the pipeline: intake, decisions, waiting time, attempts and calls. The trace of a row is continued only if it
+//! was recorded from its start; a batch is one span with links.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use crate::{
     delivery::{Sending, ToSend},
 };
 
-/// Calls of one attempt that have a span of their own; a message to thousands would be thousands of spans.
+/// Calls of one attempt that have their own span; a message to thousands would be thousands of spans.
 pub(crate) const CALLS_TRACED: usize = 32;
 
 impl Engine {
@@ -41,7 +41,7 @@ impl Engine {
         work::traces(&mut tx.conn(), rows.iter().map(|row| row.id).collect()).await
     }
 
-    /// What follows from rows whose messages have ended was asked for by whoever asked for these.
+    /// Follow-ups of rows whose messages have settled belong to the trace of those rows.
     pub(crate) async fn trace_followers(
         &self,
         tx: &mut Tx,
@@ -62,7 +62,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The decision of one row: it goes on with the trace of whoever asked for it, else it begins one. What it sends belongs to it.
+    /// The decision of one row: it continues the trace of its cause, or starts a new one. What it sends belongs to it.
     pub(crate) fn trace_decision(
         &self,
         row: &Claimed,
@@ -180,7 +180,7 @@ pub(crate) fn call_ended(mut span: Span, outcome: &SendOutcome) {
     }
 }
 
-/// What became of a message in this attempt.
+/// The outcome of a message in this attempt.
 pub(crate) fn attempt_ended(mut span: Span, delivery: &Delivery) {
     span.set("notification.status", delivery.status.as_str());
     if let Some(reason) = delivery.reason {

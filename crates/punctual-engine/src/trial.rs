@@ -1,4 +1,4 @@
-//! One message over a channel, now and beside the pipeline, to see whether the channel works.
+//! Sends a test message over a channel, directly and without the pipeline.
 
 use jiff::SignedDuration;
 use punctual_boxed::boxed;

@@ -1,5 +1,4 @@
-//! Chores that keep failing, remembered in the database so that people see them: the repairs of workflows, purges, and the
-//! seals of the audit.
+//! Background tasks that keep failing (repairs of workflows, purges, audit sealing), stored so that Attention can show them.
 
 use std::{
     collections::HashMap,

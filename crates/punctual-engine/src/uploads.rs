@@ -1,4 +1,4 @@
-//! Files that callers bring: kept before anything that uses them is accepted, and removed when nothing does any more.
+//! Uploaded files: stored before a message that uses them is accepted, and removed when nothing uses them.
 
 use std::{collections::HashMap, time::Duration};
 

@@ -1,8 +1,8 @@
 //! Secrets at rest: sealed with ChaCha20-Poly1305, each bound to the place it belongs to.
 //!
-//! A sealed text is `sealed:1:KEY:…`, with the id of the master key that opens it, so that several keys can be in use
-//! while everything is sealed anew. The id follows from the key. What is moved to another place or changed cannot be
-//! opened. Keys come from outside ([`KeySource`]) and are never in the database.
+//! A sealed text is `sealed:1:KEY:…`, with the id of the master key that opens it, so that several keys can be in use during a
+//! rekey. The id is derived from the key. A sealed text that was changed or moved to another field cannot be opened. Keys come
+//! from [`KeySource`] and are never in the database.
 
 use std::{
     fmt,
@@ -53,7 +53,7 @@ pub enum VaultError {
     NoKey,
     #[error("it is sealed with the master key `{0}`, which this node does not have")]
     UnknownKey(String),
-    #[error("what is sealed was changed, or belongs elsewhere")]
+    #[error("the sealed secret was changed, or belongs to another field")]
     Damaged,
     /// The keys cannot be read or written where they are kept.
     #[error("{0}")]

@@ -1,19 +1,19 @@
-//! The contract of a workflow, as small traits for what a workflow may have. One that lacks something says nothing about it.
+//! The contract of a workflow: one small trait per capability. A workflow implements only those it needs.
 //!
 //! | trait | what the workflow does |
 //! |---|---|
 //! | [`Workflow`] | has a kind and a retry policy: every workflow |
 //! | [`Titles`] | says what its rows are about, for people: every workflow |
-//! | [`Decide`] | decides about one row, pure, on what was loaded |
-//! | [`Loads`] | reads what a batch is decided on; or the workflow is a [`Decide`] itself and reads nothing |
+//! | [`Decide`] | decides one row, pure, on the loaded data |
+//! | [`Loads`] | reads the data for the decisions of a batch; a workflow without data is a [`Decide`] itself |
 //! | [`Prepares`] | does I/O before a row is decided: the long-running kinds, instead of [`Loads`] |
-//! | [`WritesRows`] | writes what its decisions put into tables of its own |
-//! | [`FollowsDeliveries`] | goes on when all notifications of a row have settled |
+//! | [`WritesRows`] | writes its decisions into its own tables |
+//! | [`FollowsDeliveries`] | runs when all notifications of a row have settled |
 //! | [`WatchesAttempts`] | is called for each attempt to deliver, for its log |
-//! | [`Maintains`] | repairs what a crash left behind, and purges what it keeps beside its rows |
+//! | [`Maintains`] | repairs its rows after a crash, and purges its own tables |
 //!
 //! A workflow has no loop, lease, retry, timer or sender. Decisions are pure, so they can be tested, simulated and forecast
-//! without a database. What a workflow has is named once, where it is registered ([`Registration`](crate::Registration)).
+//! without a database. A workflow lists its traits once, in its [`Registration`](crate::Registration).
 
 use jiff::Timestamp;
 use punctual_model::{
@@ -36,7 +36,7 @@ pub trait Workflow: Send + Sync + 'static {
         RetryPolicy::Ladder
     }
 
-    /// What goes on when a person cancels one of its rows: rows that are ensured with the cancel, in one transaction. A
+    /// What continues when a person cancels one of its rows: rows that are ensured with the cancel, in one transaction. A
     /// cancel ends one row, never what would have followed it.
     fn after_cancel(&self, _cancelled: &WorkRow, _now: Timestamp) -> Vec<NewWork> {
         Vec::new()
@@ -87,8 +87,8 @@ pub trait Loads: Workflow {
     ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
 }
 
-/// A workflow whose rows need I/O before they can be decided. They run in a pool of their own: claimed one at a time,
-/// with a lease that is renewed while they are prepared.
+/// A workflow whose rows need I/O before they can be decided. They run in their own pool: claimed one at a time, with a lease
+/// that is renewed while they are prepared.
 pub trait Prepares: Workflow {
     /// What came of the I/O.
     type Prepared: Send;
@@ -113,7 +113,7 @@ pub trait Prepares: Workflow {
     ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
 }
 
-/// A workflow with tables of its own that its decisions write to.
+/// A workflow whose decisions write to its own tables.
 pub trait WritesRows: Workflow {
     /// What a decision puts: [`Decided::rows`] and [`Followed::rows`].
     type Row: Send + Sync + 'static;
@@ -139,7 +139,7 @@ pub trait WritesRows: Workflow {
     }
 }
 
-/// A workflow that goes on when all notifications of one of its rows have settled.
+/// A workflow that continues when all notifications of one of its rows have settled.
 pub trait FollowsDeliveries: Workflow {
     /// What that is decided on: a [`Settled`].
     type Loaded: Send + Sync;

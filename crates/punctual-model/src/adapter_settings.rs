@@ -1,5 +1,5 @@
-//! What an adapter says about its own settings: one description for the check of the API, the OpenAPI document, the form
-//! of the console and the reference page.
+//! The description of an adapter's settings. The API checks, the OpenAPI document, the console form and the reference page are
+//! all generated from it.
 
 /// An adapter in words, with every setting that it has.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Setting {
     pub name: &'static str,
     /// A noun for people.
     pub label: &'static str,
-    /// What it is, in one line that goes on after "it is".
+    /// What it is, in one line that continues after "it is".
     pub hint: &'static str,
     pub kind: SettingKind,
     pub is_required: bool,

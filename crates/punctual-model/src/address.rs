@@ -1,4 +1,4 @@
-//! Addresses of recipients: when two spellings mean the same address, and sets that hold each address once.
+//! Recipient addresses: normalisation for comparison, and sets without duplicates.
 
 use std::collections::HashSet;
 

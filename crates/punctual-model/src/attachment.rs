@@ -1,4 +1,4 @@
-//! Which files may go along with a message: their names and media types, and what they may weigh.
+//! The rules for attachments: file names, media types and sizes.
 
 /// The media types that may be attached, beside pictures: what people send each other, nothing that runs.
 const MEDIA_TYPES: &[&str] = &[
@@ -36,7 +36,7 @@ pub enum FileFault {
     MediaType,
 }
 
-/// Whether a file may have this name. It stands in a header of the mail and becomes a file on somebody's disk.
+/// Whether a file name is allowed. It is written into a mail header and becomes a file on the recipient's disk.
 pub fn check_file_name(name: &str) -> Result<(), FileFault> {
     let is_odd = |c: char| c.is_control() || "/\\\"".contains(c) || is_direction(c);
     let fits = (1..=200).contains(&name.len()) && !name.contains(is_odd);

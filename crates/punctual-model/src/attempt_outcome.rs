@@ -1,4 +1,4 @@
-//! How one call for one target ended, as it is recorded.
+//! The recorded outcome of one call for one target.
 
 use crate::SendOutcome;
 

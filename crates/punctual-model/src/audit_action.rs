@@ -1,7 +1,7 @@
 //! The actions of the audit: what a person, a key or the engine did.
 //!
-//! Each is one line here: its variant, its spelling in the database and the API, and a sentence for people. An entry takes
-//! one of these and nothing else, so that an action without a sentence does not compile.
+//! Each is one line here: its variant, its spelling in the database and the API, and a sentence for people. Entries take only
+//! these values, so an action without a sentence does not compile.
 
 use crate::codes::codes;
 

@@ -1,4 +1,4 @@
-//! The contract of a channel: how one message to one target leaves, and what came of it.
+//! The contract of a channel: send one message to one target and return the outcome.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ pub struct Outgoing {
     pub type_data: Option<serde_json::Value>,
     /// The language of the reader, where it is known.
     pub locale: Option<String>,
-    /// What a template of the message sees, for channels that fill in templates of their own.
+    /// The template variables of the message, for channels with their own templates.
     pub context: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
     /// Where answers go, headers of the mail, and the trace it belongs to.
@@ -37,7 +37,7 @@ pub struct Outgoing {
     pub at: Timestamp,
 }
 
-/// A file that goes along.
+/// A file that is sent along.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     pub file_name: String,
@@ -72,7 +72,7 @@ pub trait Channel: Send + Sync {
         16
     }
 
-    /// Whether a send waits for anything outside of this process. One that does is a task of its own.
+    /// Whether a send waits for anything outside of this process. One that does is its own task.
     fn waits(&self) -> bool {
         true
     }
@@ -88,7 +88,7 @@ pub trait Channel: Send + Sync {
         None
     }
 
-    /// Whether the provider reports later what became of a message: its id is then kept where a receipt finds it.
+    /// Whether the provider reports later the outcome of a message: its id is then kept where a receipt finds it.
     fn takes_receipts(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Time and randomness are injected: nothing in Punctual asks the system for them but the binary.
+//! Time and randomness are injected: only the binary reads them from the system.
 
 mod discipline;
 
@@ -80,7 +80,7 @@ impl ManualClock {
         lock(&self.state).doubt = doubt;
     }
 
-    /// Moves the clock, also backwards, and wakes whoever waited for an instant that has now come.
+    /// Moves the clock, also backwards, and wakes the waiters whose time has come.
     pub fn set(&self, now: Timestamp) {
         let mut woken = Vec::new();
         {

@@ -1,7 +1,7 @@
-//! The contract of a consumer: how events are taken from a stream or queue of a message broker.
+//! The contract of a consumer, which receives events from a stream or queue of a message broker.
 //!
-//! An adapter knows its broker and how the broker carries CloudEvents. It hands out messages as they came and settles them when it
-//! reports what became of them; what an event means and when it counts as taken is the engine's.
+//! An adapter knows its broker and the broker's CloudEvents binding. It returns messages in order, and settles each one when
+//! the engine reports its outcome. The engine interprets the events and decides when they are accepted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ pub struct Received {
     pub sent_at: Option<Timestamp>,
 }
 
-/// What became of one message.
+/// The outcome of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     pub tag: u64,

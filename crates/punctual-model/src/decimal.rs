@@ -1,5 +1,4 @@
-//! Decimal numbers by their exact value: through an `f64` two long ids could become equal, and a total over prices would
-//! end in `.99999`.
+//! Exact decimal numbers. With `f64`, two long ids could compare equal, and a sum of prices would end in `.99999`.
 
 use std::{cmp::Ordering, fmt};
 
@@ -129,7 +128,7 @@ impl Decimal {
         self.digits.len()
     }
 
-    /// As it stands in the identity of a filter: equal numbers have one.
+    /// As it is in the identity of a filter: equal numbers have one.
     pub(crate) fn identity(&self) -> String {
         let (exponent, digits) = self.size();
         format!("Decimal {{ negative: {}, exponent: {exponent}, digits: {digits:?} }}", self.negative)

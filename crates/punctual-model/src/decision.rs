@@ -1,4 +1,4 @@
-//! What a workflow may decide about a due row, and what it may ask the engine to write with it.
+//! The decisions that a workflow can make about a due row, and the effects that the engine writes with them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -97,14 +97,14 @@ pub struct Arrival {
     pub payload: String,
 }
 
-/// A decision with what must be written in the same transaction. `Row` is what the workflow writes into tables of its own.
+/// A decision and the writes of its transaction. `Row` is the type that the workflow writes into its own tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided<Row = NoRow> {
     pub decision: Decision,
     pub effects: Vec<Effect>,
     /// Written by the workflow itself, those of a batch together.
     pub rows: Vec<Row>,
-    /// What support may want to see of how it was decided; kept beside the row, never read by the pipeline.
+    /// The trace of the decision for support; stored with the row, never read by the pipeline.
     pub trace: Option<serde_json::Value>,
 }
 
@@ -153,11 +153,11 @@ impl<Row> From<Vec<Effect>> for Followed<Row> {
     }
 }
 
-/// The row of a workflow that has no tables of its own: there is none.
+/// The row type of a workflow without its own tables; it has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRow {}
 
-/// What a workflow wants done beside its decision; the engine does it, in the same transaction.
+/// An effect of a decision; the engine performs it in the same transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Ensure(Box<NewWork>),

@@ -1,8 +1,8 @@
 //! The delivery policy: when, how often and over which channel people get messages, as plain values and pure functions.
 //!
-//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), when a channel
-//! that fails is not used ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
-//! ([`handling`]). Who asks and what is written is the engine's.
+//! [`hours`] has quiet hours and send windows, [`limiter`] the rate limits of channels, [`circuit`] the circuit breaker,
+//! [`preference`] the preferences of people, and [`handling`] the settings of a message. The engine calls these functions and
+//! writes the results.
 
 pub mod circuit;
 pub mod handling;

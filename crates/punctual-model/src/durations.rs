@@ -1,7 +1,7 @@
-//! Lengths of time as people write them: `15m`, `4h`, `2d`, `1d12h`.
+//! Parses and formats durations: `15m`, `4h`, `2d`, `1d12h`.
 //!
-//! A day is 24 hours here, whatever a clock change does to the local one; rules that mean the local
-//! calendar count in dates instead. There are no months or years, because they have no fixed length.
+//! A day is always 24 hours; rules about the local calendar use dates instead. Months and years are not supported, because they
+//! have no fixed length.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         let (number, from_unit) = rest.split_at(digits);
         let mut characters = from_unit.chars();
         let unit = characters.next().ok_or(DurationError)?;
-        // The iterator goes on from where it is, which refuses a unit that is repeated or too late.
+        // The iterator continues from where it is, which refuses a unit that is repeated or too late.
         let (_, seconds) = units.find(|(name, _)| *name == unit).ok_or(DurationError)?;
         let number: u64 = number.parse().map_err(|_| DurationError)?;
         total = number.checked_mul(*seconds).and_then(|part| total.checked_add(part)).ok_or(DurationError)?;

@@ -1,4 +1,4 @@
-//! What goes along with a message beside its text: where answers go, headers of the mail, and the trace it belongs to.
+//! The metadata of a message: reply address, mail headers, and trace context.
 
 use std::collections::BTreeMap;
 

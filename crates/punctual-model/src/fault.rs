@@ -1,4 +1,4 @@
-//! One fault in a JSON document that a person wrote, in the shape that problem bodies take.
+//! One error in a JSON document, in the format of problem bodies.
 
 /// What is wrong at one place, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

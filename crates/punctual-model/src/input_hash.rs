@@ -1,6 +1,6 @@
-//! The input hash: SHA-256 over what a row means, the same however its JSON was written.
+//! The input hash: SHA-256 over the meaning of a row's input, independent of JSON formatting.
 //!
-//! Two inputs have one hash exactly when they say the same:
+//! Two inputs have the same hash exactly if they have the same meaning:
 //!
 //! - the order of an object's fields does not matter, the order of an array's items does;
 //! - a missing field, `null` and an empty text are three different things;
@@ -9,9 +9,9 @@
 //!   −0.0 is 0;
 //! - text and field names are compared in Unicode's normal form C.
 //!
-//! The encoding that is hashed is frozen by golden vectors, since hashes are stored. Every value
-//! starts with a tag; texts end with 0xFF and lists with 0xFE, bytes that UTF-8 never contains, so no
-//! length has to be known beforehand and nothing is copied on the ordinary way.
+//! The encoding that is hashed is frozen by golden vectors, since hashes are stored. Every value starts with a tag; texts end
+//! with 0xFF and lists with 0xFE, bytes that UTF-8 never contains, so lengths are not needed in advance and the common case
+//! copies nothing.
 
 #[cfg(test)]
 mod tests;

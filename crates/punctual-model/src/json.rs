@@ -1,4 +1,4 @@
-//! A JSON text of a known shape.
+//! JSON text with a known type.
 
 use std::{fmt, marker::PhantomData};
 

@@ -1,9 +1,8 @@
-//! Work keys: the readable business identity of every row, made in this one place.
+//! Work keys: the readable business identity of every row. Only this module creates them.
 //!
-//! Each kind of work has one format, frozen byte for byte because keys are stored and compared for
-//! good. A part that holds the separator is escaped before it is joined, so different parts never give
-//! the same key and [`WorkKey::parts`] gives back what went in. The text that surveys hash to find
-//! repeated events is in [`dedup`].
+//! Each kind of work has one format, frozen byte for byte because keys are stored and compared permanently. Parts that contain
+//! the separator are escaped, so different parts never give the same key, and [`WorkKey::parts`] returns the original parts.
+//! The text that surveys hash to find repeated events is in [`dedup`].
 
 pub mod dedup;
 mod escape;

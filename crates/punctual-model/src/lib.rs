@@ -1,4 +1,4 @@
-//! The words of Punctual: ids, keys, statuses, decisions, time and the channel contract. No I/O.
+//! The vocabulary of Punctual: ids, keys, statuses, decisions, time and the channel contract. No I/O.
 //!
 //! Everything here is plain values and pure functions, so that rules can be tested, simulated and
 //! forecast without a database. Storage is `punctual-store`, the pipeline is `punctual-engine`.

@@ -1,9 +1,8 @@
-//! Local time: the one rule that turns a local date, time and zone into an instant.
+//! Converts a local date, time and time zone into an instant, by one rule.
 //!
-//! A local time that the zone skips is shifted forward by the length of the gap (02:30 becomes
-//! 03:30); one that happens twice means the first. Reminders, cron and recurrence all come here. The
-//! zones are those of the IANA database inside the binary, so every node agrees on them. How instants
-//! and dates are read from text is in [`text`].
+//! A local time that the zone skips is shifted forward by the length of the gap (02:30 becomes 03:30); of one that occurs
+//! twice, the first is used. Reminders, cron and recurrence all use this rule. Time zones come from the IANA database inside
+//! the binary, so all nodes agree. [`text`] parses instants and dates.
 
 #[cfg(test)]
 mod tests;
@@ -56,7 +55,7 @@ pub fn resolve(date: Date, time: Time, zone: &TimeZone) -> Resolved {
     let (at, adjusted) = match (real(before), real(after)) {
         (Some(first), Some(second)) if first != second => (first.min(second), Some(Adjustment::Overlap)),
         (Some(at), _) | (None, Some(at)) => (at, None),
-        // Neither holds: what the clock showed before the gap goes on through it.
+        // Neither holds: what the clock showed before the gap continues through it.
         (None, None) => match before.to_timestamp(asked) {
             Ok(at) => (at, Some(Adjustment::Gap)),
             Err(_) => (end, None),
@@ -67,8 +66,7 @@ pub fn resolve(date: Date, time: Time, zone: &TimeZone) -> Resolved {
 
 /// Whether the zone has that date at all; a few have skipped one to move across the date line.
 ///
-/// A daily rule leaves a skipped date out: by the gap rule it would fall on the next one, which has
-/// an occurrence of its own.
+/// A daily rule leaves a skipped date out: by the gap rule it would fall on the next one, which has its own occurrence.
 pub fn date_exists(date: Date, zone: &TimeZone) -> bool {
     resolve(date, Time::midnight(), zone).used.date() == date
 }

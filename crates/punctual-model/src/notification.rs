@@ -1,4 +1,4 @@
-//! A notification that is to be queued: one message to one list or set of targets over one channel.
+//! A new notification: one message to one list or set of targets over one channel.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct NotificationSource {
     pub script: Option<String>,
 }
 
-/// A file that goes along, by the name of its blob: it is read when the message is sent.
+/// A file that is sent along, by the name of its blob: it is read when the message is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRef {
@@ -116,7 +116,7 @@ pub struct NewNotification {
     pub not_after: Option<Timestamp>,
     /// What it is about, for people who want messages about some things only.
     pub topic: Option<String>,
-    /// The channels that are used one after another if its own fails.
+    /// The channels to use, in order, if its own channel fails.
     pub failover: Vec<ChannelKey>,
 }
 

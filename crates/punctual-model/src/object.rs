@@ -1,4 +1,4 @@
-//! One object of a definition, read field by field, with a pointer for everything that is wrong with it.
+//! Reads one object of a definition field by field, and reports each error with a JSON pointer.
 
 use std::{ops::RangeInclusive, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How far the delivery of a run is that somebody owns.
+//! The delivery status of an owned run.
 
 /// The status of an ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Phone numbers as providers take them: E.164, with the country's code and without anything else.
+//! Phone numbers in E.164 format: the country code and digits only.
 
 /// What people put between the digits; it is left out.
 const BETWEEN: &[char] = &[' ', '\u{a0}', '-', '.', '(', ')', '/'];

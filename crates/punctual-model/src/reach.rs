@@ -1,4 +1,4 @@
-//! Whose rows a caller may see.
+//! The business units whose rows a caller may see.
 
 /// Everything, or the rows of these business units. Every store function that reads business rows for somebody takes one.
 #[derive(Clone, Debug, PartialEq, Eq)]

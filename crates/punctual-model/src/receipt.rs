@@ -1,5 +1,4 @@
-//! Receipts: what a provider reports later about a message that it accepted. That it was accepted and that it arrived are
-//! two facts.
+//! Delivery receipts of providers. Accepting a message and delivering it are separate facts.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! When a failed attempt is retried: one type for every workflow and channel.
 //!
-//! A policy only computes; counting failures and writing the next moment are the engine's. Every
-//! delay counts from now, so a failure never moves a moment backwards.
+//! A policy only computes the delay; the engine counts failures and writes the next time. Delays count from now, so a failure
+//! never moves a row to an earlier time.
 
 mod json;
 #[cfg(test)]

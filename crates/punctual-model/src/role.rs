@@ -1,4 +1,4 @@
-//! What a person may do in the console: a role, which stands for scopes.
+//! Roles of people in the console; each role is a set of scopes.
 
 use crate::Scope;
 

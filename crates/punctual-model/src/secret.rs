@@ -1,4 +1,4 @@
-//! A text that must not be seen: it prints as `***` and leaves memory only by an explicit call.
+//! A secret string: it prints as `***`, and only an explicit call exposes it.
 
 use std::fmt;
 

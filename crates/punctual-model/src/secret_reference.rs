@@ -1,7 +1,7 @@
-//! The name of a secret that is kept outside the database: `file:NAME` or `env:NAME`, and nothing else.
+//! A reference to a secret outside the database: `file:NAME` or `env:NAME`.
 //!
-//! A name is one word, so that no setting can lead out of the directory for secrets or to a variable that is not
-//! meant for it. Who reads the secret is for the binary.
+//! A name is one word, so no setting can refer to a file outside the secrets directory or to an unrelated variable. The binary
+//! reads the secret.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The contract of a single sign-on: where people are sent to sign in, and who the provider says that they are.
+//! The contract of a single sign-on provider: the sign-in address, and the identity that the provider returns.
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;

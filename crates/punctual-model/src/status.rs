@@ -1,6 +1,6 @@
-//! The states of work and notifications, and the only ways between them.
+//! The statuses of work and notifications, and their only transitions.
 //!
-//! SQL writes what these functions allow; a test walks each whole table.
+//! SQL writes only the transitions that these functions allow; a test checks every pair of status and event.
 
 use std::{borrow::Cow, fmt};
 
@@ -145,7 +145,7 @@ pub enum NotificationEvent {
     FailTransient,
     /// It waits for an hour, a slot or another channel, or its node gives it back: nothing has failed.
     Requeue,
-    /// It goes on over another channel, where its attempts are counted anew.
+    /// It continues over another channel, where its attempts are counted again.
     FailOver,
     /// A permanent failure, or no attempts left.
     Park,

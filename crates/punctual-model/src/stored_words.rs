@@ -1,4 +1,4 @@
-//! Words that a column holds: an enum with one spelling for each, so that a word that does not exist does not compile.
+//! Enums for stored values, with one spelling per variant, so that an unknown value does not compile.
 
 use serde::{Deserialize, Serialize};
 

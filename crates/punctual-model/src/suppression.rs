@@ -1,4 +1,4 @@
-//! Addresses that get nothing any more, and why.
+//! Suppressed addresses and their reasons.
 
 use crate::ReasonCode;
 
@@ -49,8 +49,8 @@ pub fn channel_type(channel: &str) -> &str {
 
 /// What a refusal at sending says about the address itself, if anything.
 ///
-/// Only what is certain counts: a mail server that is set up badly refuses everybody, mostly with a 550 of its own, and
-/// that must not end up as a list of everybody.
+/// Only certain refusals count: a misconfigured mail server refuses everybody, mostly with its own 550, and that must not end
+/// up as a list of everybody.
 pub fn after_refusal(reason: ReasonCode, said: &str) -> Option<SuppressionReason> {
     match reason {
         ReasonCode::RecipientOptedOut => Some(SuppressionReason::Unsubscribed),

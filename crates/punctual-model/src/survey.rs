@@ -1,8 +1,7 @@
-//! Surveys without I/O: what an author writes, what is wrong with it, when its messages are due, and which answers it
-//! takes.
+//! The pure part of surveys: schema, validation, schedule and answers.
 //!
-//! A schema is read once when it is published ([`Schema::read`]) and again from its stored text whenever it is used;
-//! both go the same way, so that nothing is used that was not checked.
+//! [`Schema::read`] parses a schema both when it is published and when its stored text is used, so only validated schemas are
+//! used.
 
 mod answers;
 mod instance;

@@ -1,7 +1,7 @@
-//! A table of typed cells: what a query gives, whatever it was asked of.
+//! A table of typed cells, the result of any query.
 //!
-//! A report, and whoever compares another system's rows with ours, gets its data in this shape. What a column holds is
-//! said once, for the column; a cell that does not fit is kept as text and nothing is guessed away.
+//! Reports and the reconciliation of external databases use it. The type is defined per column; a cell of another type is kept
+//! as text, so no value is lost.
 
 mod infer;
 

@@ -1,8 +1,8 @@
 //! Traces: the spans of one request, row and call, across processes and days.
 //!
-//! A span is a value that is filled while something goes on and handed to a [`SpanSink`] when it ends. Time and ids are
-//! injected like everywhere else. Without a sink nothing is made: [`Traces::is_on`] is one load, and a [`Span`] that is
-//! not recorded is a null pointer. Spans carry ids, keys and counts, and never an address or a text of a message.
+//! A span is a value that collects data during an operation and is passed to a [`SpanSink`] at the end. Time and ids are
+//! injected. Without a sink there is no overhead: [`Traces::is_on`] is one load, and a [`Span`] that is not recorded is a null
+//! pointer. Spans carry ids, keys and counts, and never an address or a text of a message.
 
 mod parent;
 
@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{Clock, Random};
 pub use parent::TraceParent;
 
-/// What came later than this after its cause has a trace of its own that is linked to the cause: a trace that is open for
+/// An operation that starts later than this after its cause gets its own trace, linked to the cause: a trace that is open for
 /// days is shown by no tool.
 pub const ONE_TRACE_FOR: SignedDuration = SignedDuration::from_hours(1);
 
@@ -158,8 +158,8 @@ impl Traces {
         span
     }
 
-    /// A span that goes on with what was stored at `since`: a part of that trace while it is young, else a trace of its own
-    /// with a link to it.
+    /// A span that continues with what was stored at `since`: a part of that trace while it is young, else its own trace with a
+    /// link to it.
     pub fn follow(
         &self,
         name: impl Into<Cow<'static, str>>,

@@ -155,7 +155,7 @@ impl Connections {
         self.0.is_empty()
     }
 
-    /// The names that whoever writes reports may use: somebody who is limited to these units, or anybody.
+    /// The connection names that the author of a report may use, by the author's business units.
     pub fn names(&self, units: Option<&[String]>) -> Vec<&str> {
         let may_use = |opened: &Opened| match units {
             None => true,
@@ -183,7 +183,7 @@ impl Connections {
         }
     }
 
-    /// Whether a credential goes along to this address that is not for whoever writes the report.
+    /// Whether a request to this address would carry a credential that the author of the report may not use.
     fn is_beyond(&self, url: &str, author: Author<'_>) -> bool {
         let sends = |opened: &Opened| match &opened.to {
             Target::Http { prefix, bearer } => bearer.is_some() && url.starts_with(prefix.as_str()),
@@ -196,7 +196,7 @@ impl Connections {
             })
     }
 
-    /// The database of this name, for whoever else reads from one. A fault says what is there instead.
+    /// The database with this name, for other readers. An error says what is configured instead.
     pub fn database(&self, name: &str, business_unit: Option<&str>) -> Result<&ForeignDatabase, FetchFault> {
         let databases = || self.0.iter().filter(|(_, opened)| matches!(opened.to, Target::Database(_)));
         let Some(Opened { to: Target::Database(database), business_units }) = self.0.get(name) else {
@@ -223,7 +223,7 @@ impl Connections {
     }
 }
 
-/// Whoever writes a report, and for which business unit.
+/// The author of a report, and its business unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Author<'a> {
     pub business_unit: Option<&'a str>,

@@ -1,5 +1,5 @@
-//! What acknowledgements mean for the rows that were sent. A pure function: an acknowledgement counts only for a row of
-//! this request, once, and only if it names the row's id and the digest of its content. Whatever else arrives is ignored.
+//! Applies acknowledgements to sent rows, as a pure function: an acknowledgement counts only for a row of this request, once,
+//! and only if it names the row's id and the digest of its content. Everything else is ignored.
 
 use std::collections::HashMap;
 

@@ -75,7 +75,7 @@ impl SiteConfig {
         }
     }
 
-    /// One of several agents of a site: its buffer is in a folder of its own, so that no two share one by mistake.
+    /// One of several agents of a site: its buffer is in its own folder, so that no two share one by mistake.
     #[must_use]
     pub fn named(mut self, agent: &str) -> Self {
         self.data_dir = self.data_dir.join(agent);

@@ -1,7 +1,7 @@
 //! The site's event log, category Notification: failures to forward and rows that wait long. Success is not logged.
 //!
-//! Something that goes on is one entry whose count and last time move, so that an outage of a day is one line and not
-//! thousands. A log that cannot be written is no reason to stop forwarding.
+//! An ongoing condition is one entry with a count and a last time, so that an outage of a day is one line and not thousands. A
+//! log that cannot be written is no reason to stop forwarding.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -35,11 +35,11 @@ impl Kind {
 pub struct EventLog {
     store: Store,
     random: Arc<dyn Random>,
-    /// What goes on, by kind.
+    /// Ongoing conditions, by kind.
     ongoing: Mutex<HashMap<Kind, Ongoing>>,
 }
 
-/// An event that goes on.
+/// An ongoing condition.
 struct Ongoing {
     class: String,
     row: EventRow,
@@ -66,7 +66,7 @@ impl EventLog {
         }
     }
 
-    /// Something goes on, and this is its state now. Written only where that is news.
+    /// The present state of an ongoing condition. Written only where that is news.
     pub async fn stands(&self, now: Timestamp, kind: Kind, count: i64, detail: &str) {
         let mut ongoing = self.ongoing.lock().await;
         let detail = shortened(detail);
@@ -80,13 +80,13 @@ impl EventLog {
         }
     }
 
-    /// Something happened that is an event of its own.
+    /// Something happened that is its own event.
     pub async fn once(&self, now: Timestamp, kind: Kind, count: i64, detail: &str) {
         let event = self.new_row(now, kind, count, shortened(detail));
         self.write(&event).await;
     }
 
-    /// What went on is over; the next time is another event.
+    /// The condition has ended; the next occurrence is a new event.
     pub async fn is_over(&self, kind: Kind) {
         self.ongoing.lock().await.remove(&kind);
     }

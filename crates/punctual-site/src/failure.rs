@@ -1,4 +1,4 @@
-//! Why nothing could be forwarded, and what that means for the next attempt.
+//! Forwarding errors, and their effect on the next attempt.
 
 use std::time::Duration;
 

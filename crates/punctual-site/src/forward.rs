@@ -1,4 +1,4 @@
-//! Forwarding: one batch, in order, cleared by what central acknowledges.
+//! Forwards one batch, in order, and clears the rows that the central server acknowledges.
 //!
 //! The next batch is sent only after this one was answered, so rows arrive in order; it is prepared meanwhile. After a
 //! failure the same rows are sent again, at a fixed interval: central stores what is new and acknowledges the rest.
@@ -27,7 +27,7 @@ use crate::{
     prepare::Prepared,
 };
 
-/// What one tick did.
+/// The counts of one tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardReport {
     /// Rows in the request.

@@ -1,4 +1,4 @@
-//! How full the buffer is, kept in memory: one process owns the file, so nobody else changes it.
+//! The fill level of the buffer, kept in memory, because only one process writes the file.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,7 +1,8 @@
 //! The local HTTP API for scripts: `POST /notify`, `GET /notify/{id}`, `GET /log`, `/healthz`, `/metrics`.
 //!
-//! It listens on loopback and has no keys: whoever may run scripts on the machine may notify. A page in a browser may not:
-//! only JSON is taken, for which browsers ask first and get no yes, and only requests that name this machine as their host.
+//! It listens on loopback and has no keys: everyone who can run scripts on the machine can send notifications. A page in a
+//! browser may not: only JSON is taken, for which browsers ask first and get no yes, and only requests that name this machine
+//! as their host.
 
 use std::sync::Arc;
 

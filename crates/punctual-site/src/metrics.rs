@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was accepted and forwarded, and how much waits.
+//! Prometheus metrics of the agent: accepted and forwarded rows, and the backlog.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -39,9 +39,17 @@ impl Metrics {
             central_reached: Gauge::default(),
         };
         registry.register("taken_in", "Notifications accepted from scripts", metrics.taken_in.clone());
-        registry.register("stored", "Rows that central stored", metrics.stored.clone());
-        registry.register("duplicates", "Rows that central had already", metrics.duplicates.clone());
-        registry.register("refused", "Rows that central refused for good", metrics.refused.clone());
+        registry.register("stored", "Rows that the central server stored", metrics.stored.clone());
+        registry.register(
+            "duplicates",
+            "Rows that the central server already had",
+            metrics.duplicates.clone(),
+        );
+        registry.register(
+            "refused",
+            "Rows that the central server refused permanently",
+            metrics.refused.clone(),
+        );
         registry.register("forward_failures", "Attempts to forward that failed", metrics.failures.clone());
         registry.register("backlog_rows", "Rows that wait", metrics.backlog.clone());
         registry.register("backlog_bytes", "Bytes that wait", metrics.backlog_bytes.clone());

@@ -1,4 +1,4 @@
-//! Accepting what scripts send: concurrent calls share a commit, and each is answered after it.
+//! Accepts notifications of scripts: concurrent calls share a commit, and each gets its response after it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -62,7 +62,7 @@ impl Agent {
             self.level.give_back(1, bytes);
             return Err(NotifyError::Stopping);
         }
-        // Whoever commits gives the room back where it is not needed, also when this call is cancelled meanwhile.
+        // The committing task returns unused space, even if this call is cancelled meanwhile.
         answer.await.unwrap_or(Err(NotifyError::Stopping))?;
         self.metrics.taken_in();
         Ok(id)

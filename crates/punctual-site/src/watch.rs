@@ -1,5 +1,4 @@
-//! Looking after the buffer: rows that wait long are logged, what central has had for a week is forgotten, and the space
-//! that is held back is taken again.
+//! Maintains the buffer: logs rows that wait long, deletes rows acknowledged a week ago, and restores the reserved space.
 
 use jiff::Timestamp;
 use punctual_model::durations;

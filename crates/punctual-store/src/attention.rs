@@ -1,4 +1,4 @@
-//! What needs attention, over all tables that can hold such a thing; and a mark that changes when any list does.
+//! Rows that need attention, over all tables, and a marker that changes with any of these lists.
 
 pub mod causes;
 
@@ -56,7 +56,7 @@ const COUNT_FAILED: Sql = sql!(
     " LIMIT $2) AS f",
 );
 
-/// Work that failed for good, newest first.
+/// Work that failed permanently, newest first.
 #[boxed]
 pub async fn failed(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&FAILED, args![reach, limit]).await

@@ -39,7 +39,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the engine did; commands put the name of whoever asked in its place.
+    /// What the engine did; commands put the name of the caller in its place.
     pub fn new(
         action: AuditAction,
         subject_kind: &'static str,

@@ -95,7 +95,7 @@ impl Blobs {
         }
     }
 
-    /// The content of a blob, or `None` where there is none of that name.
+    /// The content of a blob, or `None` if it does not exist.
     #[boxed]
     pub async fn get(&self, name: &str) -> Result<Option<Bytes>> {
         match self.store.get(&BlobPath::from(name)).await {

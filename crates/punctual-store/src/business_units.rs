@@ -13,11 +13,11 @@ pub struct BusinessUnitRow {
     pub id: String,
     pub name: String,
     pub time_zone: String,
-    /// How many rows it may be given on a day of its own.
+    /// How many rows it may be given on its own day.
     pub rows_per_day: Option<i64>,
     /// The per cent of a channel's calls that it may have under way.
     pub channel_share: Option<i64>,
-    /// Where its messages wait; once it had a share, for good.
+    /// Where its messages wait; once it had a share, permanently.
     pub lane: Option<i64>,
     #[column(skip)]
     pub updated_at: Timestamp,
@@ -92,7 +92,7 @@ const WITH_QUOTA: Sql = sql!(
     "SELECT {columns} FROM business_units WHERE (rows_per_day IS NOT NULL OR lane IS NOT NULL) AND {reach $1 id} ORDER BY id",
 );
 
-/// The units within reach that have a quota, or whose messages wait in a lane of their own.
+/// The units within reach that have a quota, or whose messages wait in their own lane.
 #[boxed]
 pub async fn with_quota(conn: &mut Conn<'_>, reach: &Reach) -> Result<Vec<BusinessUnitRow>> {
     conn.fetch_all(&WITH_QUOTA, args![reach]).await

@@ -54,7 +54,7 @@ pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ChannelRow>> {
 const RESEAL: Sql =
     sql!("channels.reseal", "UPDATE channels SET settings = $3 WHERE key = $1 AND version = $2");
 
-/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+/// Writes the same settings sealed again. It is no new version: what is open stays open.
 #[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, channel: &ChannelRow, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![&channel.key, channel.version, settings]).await? > 0)

@@ -52,7 +52,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &ConsumerRow) -> Resu
 const RESEAL: Sql =
     sql!("consumers.reseal", "UPDATE consumers SET settings = $3 WHERE key = $1 AND version = $2");
 
-/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+/// Writes the same settings sealed again. It is no new version: what is open stays open.
 #[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)
@@ -77,7 +77,7 @@ pub struct HealthRow {
     /// Since when it is in this state.
     pub since: Timestamp,
     pub last_message_at: Option<Timestamp>,
-    /// Messages that wait at the broker, where it says so.
+    /// Messages that wait at the broker, if it reports them.
     pub lag: Option<i64>,
     pub last_error: Option<String>,
     pub last_error_at: Option<Timestamp>,
@@ -126,7 +126,7 @@ pub async fn health(conn: &mut Conn<'_>) -> Result<Vec<HealthRow>> {
 const FORGET_HEALTH: Sql =
     sql!("consumer_health.forget", "DELETE FROM consumer_health WHERE reported_at < $1");
 
-/// Forgets what nodes reported before this moment: they are gone for good.
+/// Forgets what nodes reported before this moment: they are gone permanently.
 #[boxed]
 pub async fn forget_health(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET_HEALTH, args![before]).await

@@ -10,7 +10,7 @@ struct Now {
     now: i64,
 }
 
-// A SQLite file has no clock of its own, and one node alone.
+// A SQLite file has no clock and only one node.
 const NOW: Sql = Sql::each(
     "database_clock.now",
     "SELECT 0 AS now",

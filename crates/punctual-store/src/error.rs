@@ -29,7 +29,7 @@ pub enum StoreError {
     #[error("the database has schema {found}, this program knows {known}; run `punctual migrate` first")]
     OlderSchema { found: i64, known: i64 },
     #[error(
-        "a newer program has changed the database; it takes programs that know schema {needed}, this one knows {known}: start the newer version"
+        "a newer program has changed the database; programs must support schema {needed}, this one supports {known}: start the newer version"
     )]
     ProgramTooOld { needed: i64, known: i64 },
     #[error(
@@ -71,7 +71,7 @@ pub enum DriverError {
     Sqlite(#[from] rusqlite::Error),
     #[error("a row does not fit its record: {0}")]
     Decode(String),
-    #[error("a row was expected and there is none")]
+    #[error("an expected row does not exist")]
     NoRow,
     #[error("the transaction failed before and can only be rolled back")]
     Torn,
@@ -104,7 +104,7 @@ impl DriverError {
             if refusal.message().starts_with("unsupported startup parameter"))
     }
 
-    /// Whether the connection is of no use any more: it is lost, or its server takes no writes or stops.
+    /// Whether the connection is unusable: it is lost, or its server is read-only or stopping.
     pub(crate) fn ends_connection(&self) -> bool {
         match self {
             Self::Postgres(sqlx::Error::Database(refusal)) => refusal

@@ -117,8 +117,8 @@ impl std::fmt::Debug for ForeignDatabase {
 }
 
 impl ForeignQuery<'_> {
-    /// Runs the query on a connection of its own, which is closed again. Where the database has no types for dates and
-    /// instants, columns of nothing else become such.
+    /// Runs the query on its own connection, which is closed again. Where the database has no types for dates and instants,
+    /// columns of nothing else become such.
     // tidy-allow: the query borrows, and its lifetime is the type's
     pub async fn run(self) -> Result<Table, ForeignFault> {
         let is_untyped = matches!(self.database.0, Kind::Sqlite(_));

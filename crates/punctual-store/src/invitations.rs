@@ -1,4 +1,4 @@
-//! Links with which somebody sets a password, once. Only the hash of a link is stored.
+//! One-time links to set a password. Only the hash of a link is stored.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,5 +1,5 @@
-//! Events that were taken from brokers. A broker hands out a message again when it has not seen the acknowledgement; an
-//! event is the same when its source and id are, within the business unit that its sender is limited to.
+//! Events accepted from brokers, for deduplication: a broker redelivers a message if it has not seen the acknowledgement. Two
+//! events are the same if source and id are the same, within the business unit of the sender.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -1,4 +1,4 @@
-//! Lists: named, typed sets of targets, kept centrally and resolved when a notification is delivered.
+//! Lists: named, typed sets of targets, resolved when a notification is delivered.
 
 use std::slice;
 

@@ -1,4 +1,4 @@
-//! What benchmarks and trials do to a database from outside: a fresh one, settled, and gone afterwards.
+//! Database maintenance for benchmarks and trials: create, settle and drop databases.
 
 mod bare;
 mod fill;
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::{Store, StoreError, db::Result, error::DriverError};
 
-/// A database of its own for one measurement, removed by `remove`.
+/// A separate database for one measurement, removed by `remove`.
 pub struct FreshDatabase {
     pub url: String,
     admin_url: Option<(String, String)>,

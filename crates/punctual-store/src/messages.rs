@@ -1,4 +1,4 @@
-//! Messages: one message to given people at a given time. The due row holds its id, the content is here.
+//! Messages for later: one message to given targets at a given time. The due row holds the id; this table holds the content.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -282,7 +282,7 @@ fn serves_us(oldest_node: Option<String>) -> bool {
     oldest_node.and_then(|oldest| oldest.parse().ok()).is_some_and(|oldest: i64| oldest <= KNOWN)
 }
 
-/// A digest of all steps, for whoever keeps a database made from them (test templates).
+/// A digest of all steps, for databases that are kept as test templates.
 pub fn schema_digest() -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::hash::DefaultHasher::new();

@@ -1,5 +1,4 @@
-//! Definitions that other rows name: lists, people, organisations. One is found for the business unit of the row that
-//! names it.
+//! Resolves references to definitions (lists, people, organisations) within the business unit of the referring row.
 
 use std::collections::HashMap;
 
@@ -8,7 +7,7 @@ pub trait Owned {
     fn business_unit(&self) -> Option<&str>;
 }
 
-/// What was read for a batch of names. Whoever looks one up says for which business unit.
+/// The result for a batch of names. A lookup names the business unit.
 #[derive(Clone, Debug)]
 pub struct Named<Row>(HashMap<String, Vec<Row>>);
 

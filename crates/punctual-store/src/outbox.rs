@@ -1,5 +1,5 @@
-//! The outbox: what happened, and which notification carries it to whom. An event's own state is never written: it
-//! follows from its deliveries.
+//! The outbox: events, and the notifications that deliver them to subscribers. The status of an event is not stored; it is
+//! computed from its deliveries.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -17,7 +17,7 @@ pub struct EventRow {
     /// The survey's instance that was answered, where it is about one.
     pub instance_public_id: Option<String>,
     pub survey_id: Option<i64>,
-    /// The work row that arrived, where it is about one.
+    /// The work row that arrived, if the event is about one.
     pub work_key: Option<String>,
     pub business_unit: Option<String>,
     /// What subscribers are given, a JSON object.
@@ -145,7 +145,7 @@ struct Id {
     id: i64,
 }
 
-/// Events within reach, newest first. For a caller of few it may be short, or empty, and still go on.
+/// Events within reach, newest first. For a caller of few it may be short, or empty, and still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,

@@ -1,5 +1,5 @@
-//! What could not be done when a message settled: its row of work does not know of it yet. The sweep does it, one row of
-//! work at a time.
+//! Pending follow-ups: the work row could not be updated when its message settled. The sweep retries them, one work row at a
+//! time.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

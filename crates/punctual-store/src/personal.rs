@@ -1,8 +1,8 @@
-//! What is stored about a person: where their addresses occur, what is removed when they are erased, and the record of it.
+//! Personal data: finding the addresses of a person, erasing them, and recording the erasure.
 //!
-//! Addresses of attempts have no index: it would cost each attempt about 11 µs on SQLite. Instead a pass behind the pipeline
-//! writes short hashes of many rows in one piece (`index`), and what it has not reached yet is read row by row (`walk`). A
-//! number from the index is a hint: the row is read, with the reach of whoever asks, and compared.
+//! Addresses of attempts have no index: it would cost each attempt about 11 µs on SQLite. Instead a background pass writes
+//! short hashes of many rows into one record (`index`); rows that are not indexed yet are scanned (`walk`). A row number from
+//! the index is a hint: the row is read, within the reach of the caller, and compared.
 
 pub mod columns;
 mod definitions;

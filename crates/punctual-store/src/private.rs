@@ -1,4 +1,4 @@
-//! Folders and files that are for their owner alone.
+//! Folders and files with access for their owner only.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},

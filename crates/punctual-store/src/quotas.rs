@@ -1,9 +1,8 @@
-//! Quotas of business units: how many rows a unit may be given on a day of its own, and which share of a channel's calls
-//! it may have under way.
+//! Quotas of business units: the rows per local day, and the share of a channel's concurrent calls.
 //!
-//! Rows are counted by the transaction that inserts them, so that the count is what is stored. Each commit adds a row of
-//! its own to `unit_rows` and waits for no other; the sweep adds them up. A unit without a quota is not counted, and costs
-//! nothing: the few units that have one are known to every node, as of a second ago.
+//! The transaction that inserts rows counts them, so the count matches the stored rows. Each commit adds a separate row to
+//! `unit_rows` and waits for no other; the sweep adds them up. Units without a quota are not counted; every node caches the
+//! units with a quota for a second.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -69,7 +68,7 @@ struct Known {
     units: Arc<HashMap<String, UnitQuota>>,
 }
 
-/// A unit and a date of its own.
+/// A unit and its own date.
 type Day = (String, String);
 
 #[derive(Clone, Copy)]
@@ -265,7 +264,7 @@ const ACCEPTED: Sql = sql!(
      FROM unit_rows WHERE business_unit = $1 AND local_date = $2",
 );
 
-/// How many rows a unit was given on a date of its own, as far as they were counted.
+/// How many rows a unit was given on its own date, as far as they were counted.
 #[boxed]
 pub async fn accepted(conn: &mut Conn<'_>, unit: &str, local_date: &str) -> Result<i64> {
     let sum: Option<Sum> = conn.fetch_optional(&ACCEPTED, args![unit, local_date]).await?;

@@ -1,4 +1,4 @@
-//! Places in the indexes of ready rows.
+//! Positions in the indexes of ready rows.
 
 /// A place in the order in which rows are ready: a claim may start behind one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

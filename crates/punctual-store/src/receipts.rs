@@ -1,8 +1,8 @@
-//! Receipts: what providers report later about messages that they accepted, found by the provider's id of the message.
+//! Delivery receipts of providers, found by the provider's message id.
 //!
-//! A row is written when the provider accepts a message, for channels whose provider calls back and for no others, so
-//! that the table of attempts needs no index on ids: PostgreSQL would then have to touch every index of it at each
-//! result. A receipt only ever adds to what is known, so their order does not matter and a duplicate changes nothing.
+//! A row is written when the provider accepts a message, only for channels whose provider calls back. The table of attempts
+//! therefore needs no index on provider ids, which PostgreSQL would have to update for each result. A receipt only adds
+//! information, so order and duplicates do not matter.
 
 mod waiting;
 

@@ -1,5 +1,5 @@
-//! The tables of reminders: settings, whether measures meet their thresholds, what is counted under what, what was sent, how far
-//! changes and reconciliations have got.
+//! The tables of reminders: settings, threshold states, counted children, sent reminders, and the progress of changes and
+//! reconciliations.
 
 pub mod changes;
 pub mod children;

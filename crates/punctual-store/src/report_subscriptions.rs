@@ -1,5 +1,4 @@
-//! Subscriptions to reports: a JSON definition, and the columns by which they are found. One that is deleted stays
-//! readable, because its runs do.
+//! Report subscriptions: a JSON definition, and the columns to find them. A deleted one stays readable, because its runs stay.
 
 use std::slice;
 

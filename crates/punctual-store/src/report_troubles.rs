@@ -1,5 +1,4 @@
-//! Report subscriptions that need attention: runs that failed, runs that are held, and subscriptions without an owner or
-//! without recipients.
+//! Report subscriptions that need attention: failed runs, held runs, and subscriptions without an owner or recipients.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;

@@ -1,5 +1,5 @@
-//! What a restored database must not send by itself: rows that were due or under way since its backup was taken. Whether
-//! they were sent cannot be known, so they wait for a person, with the reason `restored`.
+//! Rows that a restored database must not send by itself: those due or under way since the backup. It is unknown whether they
+//! were sent, so they wait for an operator with the reason `restored`.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -180,7 +180,7 @@ const RELEASE_WORK: Sql = sql!(
      WHERE work.id = held.id
      RETURNING {columns work}",
 );
-/// Lets some of the held rows go on, after a number.
+/// Lets some of the held rows continue, after a number.
 #[boxed]
 pub async fn release_work(
     conn: &mut Conn<'_>,

@@ -1,5 +1,5 @@
-//! How long each table keeps its rows: one rule for every table, in one place. The purge follows it, the document, the
-//! console and the guide are made of it, and a test reads the schema and fails for a table without a rule.
+//! The retention rule of every table. The purge, the API, the console and the documentation use these rules, and a test fails
+//! for a table without one.
 
 mod ended;
 mod short_lived;
@@ -51,7 +51,7 @@ impl Window {
         }
     }
 
-    /// What it is about, as people call it.
+    /// The name that people see.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Messages => "Finished messages",
@@ -67,26 +67,26 @@ impl Window {
 /// How long a table keeps its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// A row is removed so long after its end.
+    /// A row is removed this long after it ended.
     Removed(Window),
-    /// A row loses what is named so long after its end; the rest stays.
+    /// A row loses the named content this long after it ended; the rest stays.
     Stripped(Window, &'static str),
     /// A row is removed after a fixed time.
     Short(&'static str),
-    /// A row goes with the row of another table that it belongs to.
+    /// A row is removed with the row of another table that it belongs to.
     With(&'static str),
-    /// A row goes by itself when what it is about has ended.
+    /// A row is removed when the thing it describes ends.
     AtItsEnd,
-    /// A row stays until a person removes what it defines.
+    /// A row stays until a person deletes it.
     Defined,
-    /// There are few rows, however much is sent.
+    /// The number of rows does not grow with the number of messages.
     Few,
-    /// A row stays for good.
+    /// A row is never removed.
     ForGood,
 }
 
 impl Rule {
-    /// The time that an installation may set for it.
+    /// The time setting that applies, if an installation can change it.
     pub const fn window(self) -> Option<Window> {
         match self {
             Self::Removed(window) | Self::Stripped(window, _) => Some(window),
@@ -97,7 +97,7 @@ impl Rule {
     }
 }
 
-/// The rule of a table, and why it is so.
+/// The rule of a table and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableRule {
     pub table: &'static str,
@@ -114,95 +114,111 @@ use Window::{Audit, Files, Ids, Messages, Surveys, Work};
 
 /// Every table of the pipeline, by name.
 pub const TABLES: &[TableRule] = &[
-    rule("address_index", With("notifications"), "hashes of addresses go with the rows that name them"),
-    rule("address_index_parts", Few, "one for each part of the index"),
-    rule("api_keys", Defined, "a revoked key still says who did something"),
-    rule("attempts", With("notifications"), "the ledger of a message"),
-    rule("audit", Removed(Audit), "a sealed beginning is removed, and a signed checkpoint stays"),
+    rule("address_index", With("notifications"), "hashes of addresses, removed with the rows they point to"),
+    rule("address_index_parts", Few, "one row for each part of the index"),
+    rule("api_keys", Defined, "the audit log still needs the name of a revoked key"),
+    rule("attempts", With("notifications"), "the attempts of a message"),
+    rule("audit", Removed(Audit), "a sealed prefix is removed; a signed checkpoint stays"),
     rule("audit_chain", Few, "one row"),
-    rule("audit_seals", With("audit"), "the seal of an entry"),
-    rule("batches", Few, "one for each node"),
+    rule("audit_seals", With("audit"), "the seals of audit entries"),
+    rule("batches", Few, "one row for each node"),
     rule("business_units", Defined, ""),
     rule("channels", Defined, ""),
-    rule("circuits", AtItsEnd, "a circuit that closes has no row"),
-    rule("consumer_health", Short("30 days"), "what a consumer last said about itself"),
+    rule("circuits", AtItsEnd, "a closed circuit has no row"),
+    rule("consumer_health", Short("30 days"), "the last status of a consumer"),
     rule("consumers", Defined, ""),
-    rule("digest_items", Removed(Messages), "what was held back is sent the next morning"),
-    rule("erasures", ForGood, "certificates are proof; a plan that was not carried out goes after 30 days"),
-    rule("facts", Few, "one for each name"),
-    rule("idempotency_keys", Short("1 day"), "a client repeats within minutes"),
+    rule("digest_items", Removed(Messages), "held items are sent the next morning"),
+    rule(
+        "erasures",
+        ForGood,
+        "certificates are proof; plans that were not carried out are removed after 30 days",
+    ),
+    rule("facts", Few, "one row for each name"),
+    rule("idempotency_keys", Short("1 day"), "clients retry within minutes"),
     rule("inbox", Removed(Messages), ""),
-    rule("invitations", AtItsEnd, "a link ends when it is used or too old"),
+    rule("invitations", AtItsEnd, "a link is removed when it is used or expired"),
     rule(
         "known_events",
         Short("30 days"),
-        "a broker repeats within minutes, and a stream is repaired within weeks",
+        "brokers redeliver within minutes; a stream is repaired within weeks",
     ),
-    rule("limiters", Few, "one for each limit"),
+    rule("limiters", Few, "one row for each rate limit"),
     rule("lists", Defined, ""),
     rule(
         "messages",
         Stripped(Work, "recipients and texts"),
-        "the id stays, so that it is not accepted a second time",
+        "the id stays, so that it is not accepted again",
     ),
-    rule("nodes", Short("1 hour"), "a node that is not seen any more"),
-    rule("notifications", Removed(Messages), "a tombstone stays in its place"),
+    rule("nodes", Short("1 hour"), "nodes that are no longer seen"),
+    rule("notifications", Removed(Messages), "a tombstone replaces the row"),
     rule("operations_feeds", Defined, ""),
     rule("operations_organisations", Defined, ""),
     rule("operations_people", Defined, ""),
-    rule("operations_rules", Defined, "rules go with their event or task"),
+    rule("operations_rules", Defined, "removed with their event or task"),
     rule(
         "operations_subjects",
         Defined,
-        "a deleted event or task stays, so that an old copy of it does not come back",
+        "a deleted event or task stays, so that an old copy does not restore it",
     ),
     rule("outbox_deliveries", With("outbox_events"), ""),
-    rule("outbox_events", Removed(Messages), "an event goes when no message of it is left"),
-    rule("owed", AtItsEnd, "what is owed is done"),
+    rule("outbox_events", Removed(Messages), "once none of its messages is left"),
+    rule("owed", AtItsEnd, "pending follow-ups, removed when done"),
     rule("preference_addresses", With("preferences"), ""),
-    rule("preferences", Defined, "a wish not to be written to has no end"),
-    rule("receipts", With("notifications"), "those of messages that are not ours go after a day"),
-    rule("reconciliations", Few, "one for each provider"),
-    rule("reminder_changes", Few, "one for each setting and business unit that changed"),
+    rule("preferences", Defined, "an opt-out does not expire"),
+    rule("receipts", With("notifications"), "receipts of unknown messages are removed after a day"),
+    rule("reconciliations", Few, "one row for each provider"),
+    rule("reminder_changes", Few, "one row for each changed setting or business unit"),
     rule("reminder_children", With("sources"), ""),
-    rule("reminder_sends", Removed(Messages), "what a setting has sent, for people"),
-    rule("reminder_settings", Defined, "a deleted setting stays, because keys name it"),
-    rule("reminder_states", With("sources"), "a threshold that has fired does not fire again"),
-    rule("report_subscriptions", Defined, "a deleted subscription stays, because keys name it"),
+    rule(
+        "reminder_sends",
+        Removed(Messages),
+        "the reminders that a setting has sent, as shown in the console",
+    ),
+    rule("reminder_settings", Defined, "a deleted setting stays, because keys contain its id"),
+    rule("reminder_states", With("sources"), "remembers which thresholds have fired"),
+    rule("report_subscriptions", Defined, "a deleted subscription stays, because keys contain its id"),
     rule("rollouts", Defined, ""),
-    rule("run_ownership", ForGood, "who owns a run: a period that was reported is not reported again"),
+    rule("run_ownership", ForGood, "the owner of a run, so that no period is reported twice"),
     rule("run_records", Removed(Files), "once its files are gone"),
-    rule("saved_views", Defined, "those of a person go with the account"),
-    rule("schema_steps", Few, "one for each step"),
-    rule("sent_days", Short("3 days"), "a day that is over in every zone"),
-    rule("sessions", AtItsEnd, "a session that is too old"),
+    rule("saved_views", Defined, "the views of a person are removed with the account"),
+    rule("schema_steps", Few, "one row for each step"),
+    rule("sent_days", Short("3 days"), "a day that has ended in every time zone"),
+    rule("sessions", AtItsEnd, "expired sessions"),
     rule("sign_in_links", AtItsEnd, ""),
     rule("sign_on_answers", AtItsEnd, ""),
     rule("site_agents", With("sites"), ""),
-    rule("site_events", Few, "the newest of each site"),
+    rule("site_events", Few, "the newest events of each site"),
     rule("sites", Defined, ""),
     rule("skipped_targets", With("notifications"), ""),
     rule(
         "sources",
         Stripped(Work, "the state of a deleted source"),
-        "its number stays, so that an old event does not bring it back",
+        "its sequence number stays, so that an old event does not restore it",
     ),
     rule("subscribers", Defined, ""),
-    rule("suppressions", AtItsEnd, "one without an end stays: nobody is written to again by mistake"),
+    rule(
+        "suppressions",
+        AtItsEnd,
+        "a suppression without an end stays, so that nobody gets messages by mistake",
+    ),
     rule("survey_answers", With("survey_responses"), ""),
-    rule("survey_attempts", Stripped(Surveys, "what providers answered"), "the log of an instance"),
-    rule("survey_instances", Stripped(Surveys, "recipient, reference and metadata"), "figures stay right"),
-    rule("survey_responses", Stripped(Surveys, "answers"), "that somebody answered, and when, stays"),
-    rule("survey_versions", Defined, "answers name the version that they are of"),
+    rule(
+        "survey_attempts",
+        Stripped(Surveys, "the responses of providers"),
+        "the delivery log of an instance",
+    ),
+    rule("survey_instances", Stripped(Surveys, "recipient, reference and metadata"), "results stay correct"),
+    rule("survey_responses", Stripped(Surveys, "answers"), "the fact and the time of the answer stay"),
+    rule("survey_versions", Defined, "answers refer to their version"),
     rule("surveys", Defined, ""),
-    rule("template_versions", Removed(Messages), "as long as messages that were made of it"),
+    rule("template_versions", Removed(Messages), "as long as the messages rendered from it"),
     rule("templates", Defined, ""),
-    rule("tombstones", Removed(Ids), "an id that was used sends nothing again"),
-    rule("unit_rows", Short("60 days"), "one for each day of a business unit with a quota"),
+    rule("tombstones", Removed(Ids), "prevents a used id from being sent again"),
+    rule("unit_rows", Short("60 days"), "one row per day for each business unit with a quota"),
     rule("upload_uses", With("notifications"), ""),
-    rule("uploads", AtItsEnd, "a file that nothing uses goes after a day"),
+    rule("uploads", AtItsEnd, "an unused file is removed after a day"),
     rule("users", Defined, ""),
-    rule("work", Stripped(Work, "input and trace"), "its key stays: nothing is sent for it again"),
+    rule("work", Stripped(Work, "input and trace"), "its key stays, so that nothing is sent for it again"),
     rule("work_keys", With("work"), ""),
     rule("work_notifications", With("notifications"), ""),
 ];

@@ -1,4 +1,4 @@
-//! The stage of migration from an old scheduler, for a subject or for all subjects of a business unit.
+//! The migration stage of a subject, or of all subjects of a business unit.
 
 use std::slice;
 

@@ -1,5 +1,5 @@
-//! Who makes the delivery of a run. One row a key: whoever writes it first owns the run, and the database decides who
-//! that was. What was cancelled is free again.
+//! The owner of each run. One row per key: the first writer owns the run, and the database decides who was first. A cancelled
+//! ownership can be taken again.
 
 use std::slice;
 

@@ -1,5 +1,5 @@
-//! What became of each run, and under which stage of a rollout: for comparison with an old scheduler, for figures, and
-//! for people who inspect a run. Nothing here decides anything.
+//! The outcome of each run and its rollout stage, for the comparison with an old scheduler, for metrics and for display. No
+//! decision depends on it.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -1,4 +1,4 @@
-//! Filters of the console's lists that somebody has given a name; each is its owner's alone.
+//! Saved filters of the console's lists; each is visible only to its owner.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -49,7 +49,7 @@ pub async fn of(conn: &mut Conn<'_>, owner: &Owner, page: &str, limit: i64) -> R
 const DELETE: Sql =
     sql!("saved_views.delete", "DELETE FROM saved_views WHERE owner = $1 AND page = $2 AND name = $3",);
 
-/// Removes a view; false where there is none.
+/// Removes a view; false if it does not exist.
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, owner: &Owner, page: &str, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![column(owner), page, name]).await? > 0)

@@ -1,4 +1,4 @@
-//! Which nodes may work together on one schema.
+//! The compatibility of nodes and schema versions.
 
 use punctual_boxed::boxed;
 
@@ -8,7 +8,7 @@ use crate::{
     facts, migrate,
 };
 
-/// The fact that says the oldest schema that a node may know: whoever knows less stops.
+/// The stored fact with the oldest schema that a node must support; older nodes stop.
 pub(crate) const OLDEST_NODE: &str = "schema.oldest-node";
 
 /// The newest step that this program knows.

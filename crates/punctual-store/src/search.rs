@@ -1,10 +1,9 @@
-//! Search for people: what is named exactly is found by its index, whatever there is; what is only contained in a text is looked
-//! for in a window of bounded size, the newest rows first where rows have an order. So every search costs about the same. For a caller
-//! who is limited to business units a window is of their rows among the newest of the installation. An index by unit would find the
-//! unit's own newest, and would cost every message of a unit that is written: with 60,000 rows it made an insert
-//! 1.3 µs dearer on SQLite (of 26) and 4 µs on PostgreSQL (of 19), which intake would feel. Whether theirs lie further back is not known without a
-//! walk over all, and would say how much others have; so nobody asks for [`sizes`] for them, and the answer always says that only the
-//! newest were searched.
+//! Search for people. Exact names are found by index; parts of texts are searched in a window of bounded size, the newest rows
+//! first. Every search therefore costs about the same. For a caller limited to business units, the window contains their rows
+//! among the newest of the installation. An index by unit would find the unit's own newest rows, but with 60,000 rows it added
+//! 1.3 µs to an insert on SQLite (of 26) and 4 µs on PostgreSQL (of 19). Finding out whether older rows exist would need a full
+//! scan and would reveal how much data other units have. [`sizes`] is therefore not called for such callers, and their result
+//! always says that only the newest rows were searched.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;
@@ -46,7 +45,7 @@ const MESSAGE_BY_ID: Sql = sql!(
     MESSAGE,
     "FROM notifications WHERE id = $1 AND kind <> 'event' AND {reach $2 business_unit}",
 );
-// Whom a list reached stands in the attempts alone. An index over their targets would cost every attempt about 11 µs, a third of
+// Whom a list reached is in the attempts alone. An index over their targets would cost every attempt about 11 µs, a third of
 // what a delivery takes, so the newest are looked through.
 const MESSAGES_TO: Sql = sql!(
     "search.messages_to",

@@ -1,4 +1,4 @@
-//! Who is signed in to the console, and the links that sign in once. Only hashes of secrets are stored.
+//! Console sessions and one-time sign-in links. Only hashes of secrets are stored.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -113,7 +113,7 @@ pub async fn of_owner(
 const DELETE_ONE_OF: Sql =
     sql!("sessions.delete_one_of", "DELETE FROM sessions WHERE hash = $3 AND (key_id = $1 OR user_id = $2)",);
 
-/// Ends one session of this owner; false if there is none such.
+/// Ends one session of this owner; false if it does not exist.
 #[boxed]
 pub async fn delete_one_of(conn: &mut Conn<'_>, owner: &Owner, hash: &str) -> Result<bool> {
     let (key, user) = owner.columns();

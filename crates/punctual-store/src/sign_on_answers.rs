@@ -1,4 +1,4 @@
-//! Answers of the single sign-on that were used: each signs in once.
+//! Used responses of the single sign-on: each signs in only once.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! The buffer of a site agent: a SQLite file of its own, with what scripts handed in and the site's event log.
+//! The buffer of a site agent: a separate SQLite file with the notifications of scripts and the event log of the site.
 
 pub mod events;
 pub mod outgoing;

@@ -161,7 +161,7 @@ struct Horizon {
     source_id: String,
 }
 
-/// The sources of one type within reach, by id. For a caller of few it may be short, or empty, and still go on.
+/// The sources of one type within reach, by id. For a caller of few it may be short, or empty, and still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,

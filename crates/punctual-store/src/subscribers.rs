@@ -55,7 +55,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriberRow) -> Re
 const RESEAL: Sql =
     sql!("subscribers.reseal", "UPDATE subscribers SET settings = $3 WHERE key = $1 AND version = $2");
 
-/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+/// Writes the same settings sealed again. It is no new version: what is open stays open.
 #[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)

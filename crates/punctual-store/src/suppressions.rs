@@ -131,7 +131,7 @@ const HORIZON: Sql = sql!(
      ORDER BY channel_type, address LIMIT 1 OFFSET $3",
 );
 
-/// The list in order of type and address. Where a filter may leave out much it may be short, or empty, and still go on.
+/// The list in order of type and address. Where a filter may leave out much it may be short, or empty, and still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,

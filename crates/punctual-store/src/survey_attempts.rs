@@ -1,4 +1,4 @@
-//! Attempts to send surveys' messages, which a purge has moved here from the ledger: an instance's log still shows them.
+//! Attempts of survey messages, moved here by a purge so that the log of an instance still shows them.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,4 +1,4 @@
-//! The results of a survey, counted by the database: sets, whatever the number of instances.
+//! The results of a survey, counted by the database.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

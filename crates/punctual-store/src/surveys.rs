@@ -127,7 +127,7 @@ const POINT: Sql = sql!(
     "UPDATE surveys SET published_version = $3, version = version + 1, updated_at = $1 WHERE id = $2",
 );
 
-/// Keeps a version for good and makes it the published one; returns its id.
+/// Keeps a version permanently and makes it the published one; returns its id.
 #[boxed]
 pub async fn publish(
     conn: &mut Conn<'_>,

@@ -1,7 +1,7 @@
-//! Files that callers bring: whose they are, what uses them, and until when they are kept. The content is a blob.
+//! Uploaded files: their owner, their uses and their expiry. The content is a blob.
 //!
-//! The id of an upload is never used again. So a blob that is removed cannot be one that somebody has just written, and a
-//! row that says `stored` has its content on disk.
+//! The id of an upload is never used again. A removed blob can therefore never be one that was just written, and a row with
+//! `stored` has its content on disk.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -1,4 +1,4 @@
-//! People who sign in to the console: who they are, and what they may do.
+//! Accounts of the console and their permissions.
 
 use std::slice;
 

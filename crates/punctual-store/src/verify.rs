@@ -1,5 +1,5 @@
-//! Questions about a whole database: rows that point nowhere, counters that differ from what they count, and which blobs it
-//! needs. Each walks a table in the order of its key, a window at a time.
+//! Checks a whole database: dangling references, wrong counters and required blobs. Each check reads a table in key order, in
+//! windows.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::{FileRef, Json};
@@ -187,7 +187,7 @@ pub enum Place {
     End,
 }
 
-/// The next names of blobs that rows need, and where to go on. The end is a place, not an empty part.
+/// The next names of blobs that rows need, and where to continue. The end is a place, not an empty part.
 #[boxed]
 pub async fn needed_blobs(conn: &mut Conn<'_>, place: Place) -> Result<(Vec<String>, Place)> {
     Ok(match place {

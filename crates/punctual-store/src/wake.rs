@@ -1,7 +1,7 @@
 //! Wake-ups: a loop sleeps until the earliest ready row it knows of, and is woken when an earlier one is written.
 //!
-//! In process for what this node commits; through LISTEN/NOTIFY for what nodes without workers commit. A
-//! wake-up only makes things sooner: every loop also polls slowly, and nothing depends on a wake-up.
+//! Commits of this node wake in process; commits of nodes without workers use LISTEN/NOTIFY. Wake-ups only make processing
+//! faster: every loop also polls, so nothing depends on them.
 
 use std::sync::{
     Arc,

@@ -1,5 +1,5 @@
-//! Lists that are walked in stretches: a request looks at a bounded number of rows, whatever it filters by, and says where the
-//! next one goes on.
+//! Bounded pages of lists: a request reads a bounded number of rows for any filter, and returns where the next request
+//! continues.
 
 /// Rows that one page looks at where they lie one after another.
 pub const IN_ORDER: i64 = 10_000;

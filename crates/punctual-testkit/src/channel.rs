@@ -97,7 +97,7 @@ impl Scripted {
         self
     }
 
-    /// The provider reports later what became of messages: `[{"id", "state", "suppress"?, "detail"?}]`, with the header
+    /// The provider reports later the outcome of messages: `[{"id", "state", "suppress"?, "detail"?}]`, with the header
     /// `x-signature: good`.
     #[must_use]
     pub fn calls_back(mut self) -> Self {

@@ -31,7 +31,7 @@ impl Clock for WallClock {
     }
 }
 
-/// Whoever sleeps longer has nothing to do: the loops of a node, but those of due work and delivery, wake more often.
+/// A task that sleeps longer has nothing to do: the loops of a node, but those of due work and delivery, wake more often.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// The system's time, and how many sleep at the moment because they have nothing to do.

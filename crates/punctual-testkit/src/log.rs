@@ -15,7 +15,7 @@ static FILTER: OnceLock<Option<Reload>> = OnceLock::new();
 
 type Reload = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Adds to the lines; also for tests with a subscriber of their own, which takes the lines of its thread.
+/// Adds to the lines; also for tests with their own subscriber, which takes the lines of its thread.
 pub fn keep(bytes: &[u8]) {
     LINES.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
 }

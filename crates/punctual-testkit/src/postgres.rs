@@ -1,4 +1,4 @@
-//! A PostgreSQL database of its own for each test, ready migrated.
+//! A separate, migrated PostgreSQL database for each test.
 //!
 //! The first test that asks makes a template database; every test then gets a copy of it, which takes a fraction of the
 //! time of migrating again. The server comes from `cargo xtask test`. This file knows nothing of the schema: who
@@ -35,7 +35,7 @@ impl TestDatabase {
     /// and `_`, at most 40. `migrate` gets the URL of an empty database; connections it leaves open are cut.
     ///
     /// # Panics
-    /// When there is no server, or it refuses, or `migrate` fails: a test cannot go on without its database.
+    /// When there is no server, or it refuses, or `migrate` fails: a test cannot continue without its database.
     pub async fn migrated<E: Display>(
         schema: &str,
         migrate: impl AsyncFnOnce(&str) -> Result<(), E>,
@@ -74,7 +74,7 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// Drops the database on a thread of its own: the test's runtime may be ending, or be the one we block.
+    /// Drops the database on its own thread: the test's runtime may be ending, or be the one we block.
     fn drop(&mut self) {
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         let server = self.server.clone();

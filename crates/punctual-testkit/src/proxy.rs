@@ -83,7 +83,7 @@ impl Proxy {
         self.way.send_replace(way);
     }
 
-    /// Holds the replies on every connection that is open now, for good; new ones are not touched.
+    /// Holds the replies on every connection that is open now, permanently; new ones are not touched.
     pub fn silence_established(&self) {
         self.silent.send_replace(self.opened.load(Ordering::Relaxed));
     }

@@ -1,7 +1,7 @@
 //! A long trial: how often, from which seed, for how long, and the records that it leaves.
 //!
-//! A trial is a loop over rounds. Each round is judged by itself and appends one record, so that a trial can be stopped
-//! at any moment and goes on where it was: what is recorded for this commit counts towards its number.
+//! A trial is a loop over rounds. Each round is judged by itself and appends one record, so that a trial can be stopped at any
+//! moment and continues where it was: what is recorded for this commit counts towards its number.
 
 use std::{
     collections::BTreeMap,

@@ -17,8 +17,8 @@ pub fn adjusted(database: Database, with: impl FnOnce(TestBedBuilder) -> TestBed
 /// The crate whose tests call the store without the engine, so that nobody writes what the engine logs.
 const WITHOUT_ENGINE: &str = "punctual-store";
 
-/// Runs a test body on a bed of its own, and fails where it leaves open rows without saying so, or rows that wait for a
-/// person and are not in the log.
+/// Runs a test body on its own bed, and fails where it leaves open rows without saying so, or rows that wait for a person and
+/// are not in the log.
 ///
 /// # Panics
 /// When the test fails, hangs, or leaves such rows.

@@ -1,4 +1,4 @@
-//! The bed of a test: one store and one engine on a database of their own, and short words for what tests do.
+//! The bed of a test: one store and one engine on their own database, and short words for what tests do.
 
 mod audited;
 mod builder;
@@ -96,8 +96,8 @@ impl TestBed {
         bed
     }
 
-    /// Another node on the same database, with the same clock: a store of its own on PostgreSQL; on SQLite, where one
-    /// process owns the file, another engine on the same store.
+    /// Another node on the same database, with the same clock: its own store on PostgreSQL; on SQLite, where one process owns
+    /// the file, another engine on the same store.
     pub async fn node(&self, name: &str) -> Self {
         let (store, faults) = match self.recipe.database {
             Database::Sqlite => (self.store.clone(), self.faults.clone()),
@@ -159,7 +159,7 @@ impl TestBed {
     /// `wall_clock` and a poll that is hours away.
     ///
     /// # Panics
-    /// Where the bed has a clock that stands still, or the loops go on for ever.
+    /// Where the bed has a clock that stands still, or the loops continue for ever.
     pub async fn until_idle(&self) {
         let Some(wall) = &self.recipe.wall else { panic!("nobody sleeps by a clock that stands still") };
         crate::signal("loops that have nothing to do", wall.until_idle(2)).await;

@@ -34,7 +34,7 @@ pub struct AttentionItem {
     /// Its page in the console.
     #[schema(example = "/notifications/0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071")]
     pub link: String,
-    /// Why a message is parked and what that is about, such as the list that does not exist.
+    /// Why a message is parked, and the object at fault, such as a list that does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "list-unknown: cold-chain")]
     pub cause: Option<String>,

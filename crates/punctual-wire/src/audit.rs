@@ -28,7 +28,7 @@ pub struct AuditEntry {
     pub actor: String,
     #[schema(example = "release")]
     pub action: String,
-    /// Kind and id of what it is about; without the id where it was erased.
+    /// Kind and id of the subject; without the id if it was erased.
     #[schema(example = "work/4711")]
     pub subject: String,
     /// The state before, where the subject has states.
@@ -38,7 +38,7 @@ pub struct AuditEntry {
     pub version: Option<i64>,
     /// A reason code, or what the person said.
     pub reason: Option<String>,
-    /// What else matters; null where there is nothing, or where it was erased.
+    /// Further details; null if there are none or they were erased.
     pub data: Option<Value>,
     pub business_unit: Option<String>,
     /// The seal: it covers this entry and the digest of the one before. Null until the entry is sealed, some seconds after it

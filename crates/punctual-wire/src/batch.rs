@@ -14,7 +14,7 @@ pub struct Batch<T> {
     pub items: Vec<T>,
 }
 
-/// What became of one item.
+/// The outcome of one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BatchItem {
     /// The item's place in the request, from 0.
@@ -30,7 +30,7 @@ pub struct BatchItem {
     /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<Problem>>,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,

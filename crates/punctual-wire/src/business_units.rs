@@ -16,7 +16,8 @@ pub struct BusinessUnitRequest {
     /// An IANA name.
     #[schema(example = "Pacific/Auckland")]
     pub time_zone: String,
-    /// What it may use; nothing is no limit. Only keys without a limit set it: with others it stays as it is.
+    /// The quota of the unit; without it there is no limit. Only keys without a unit limit can set it; for other keys it stays
+    /// unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
 }
@@ -91,7 +92,7 @@ pub struct BusinessUnit {
     /// What it may use; nothing is no limit.
     #[serde(default)]
     pub quota: Option<Quota>,
-    /// What it has used of its rows today: of one unit that has a limit of them, not in lists.
+    /// The rows used today; only for a single unit with a quota, not in lists.
     #[serde(default)]
     pub usage: Option<QuotaUsage>,
     pub updated_at: Timestamp,

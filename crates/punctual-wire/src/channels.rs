@@ -62,7 +62,7 @@ pub struct ChannelPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,
-    /// Calls under way at once from one node, 1 to 200; the adapter's own figure where none is given.
+    /// Concurrent calls from one node, 1 to 200; by default the adapter's own value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 200)]
     pub concurrency: Option<i64>,
@@ -146,7 +146,7 @@ pub struct Channel {
     pub policy: ChannelPolicy,
     pub version: i64,
     pub updated_at: Timestamp,
-    /// Its state; only where one channel is requested.
+    /// Its state; only for a request of a single channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<ChannelState>,
 }

@@ -73,7 +73,7 @@ pub struct ConsumerHealth {
     pub nodes: i64,
     /// When a message was last taken.
     pub last_message_at: Option<Timestamp>,
-    /// Messages that wait at the broker, where it says so.
+    /// Messages that wait at the broker, if it reports them.
     pub lag: Option<i64>,
     pub last_error: Option<String>,
     pub last_error_at: Option<Timestamp>,

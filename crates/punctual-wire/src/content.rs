@@ -1,4 +1,4 @@
-//! What a message says and to whom: the part that notifications and messages share.
+//! Content and recipients of a message: the fields shared by notifications and messages.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Reading CSV: comma or semicolon, quoted cells with doubled quotes and line breaks, either kind of line end. A file is read as
-//! it comes, one record after the other; a faulty line is named and left out alone.
+//! Reading CSV: comma or semicolon, quoted cells with doubled quotes and line breaks, either kind of line end. A file is read
+//! record by record; only a faulty line is skipped and reported.
 
 use std::io::{self, BufRead, Read};
 

@@ -72,7 +72,7 @@ kinds! {
     BusinessUnit, business_units, "business-units", "/api/v1/business-units/{id}", BusinessUnitRequest;
     /// Templates by name.
     Template, templates, "templates", "/api/v1/templates/{name}", TemplateRequest;
-    /// Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}`: the one that the server has.
+    /// Channels by key. A secret is a reference such as `env:NAME`, or `{"set": true}` to keep the server's secret.
     Channel, channels, "channels", "/api/v1/channels/{key}", ChannelRequest;
     /// Lists by name.
     List, lists, "lists", "/api/v1/lists/{name}", ListRequest;

@@ -1,4 +1,4 @@
-//! What messages keep to: limits and hours of channels, what people want, and what holds for everybody.
+//! The delivery policy: limits and hours of channels, preferences of people, and global settings.
 
 use std::collections::BTreeMap;
 
@@ -217,7 +217,7 @@ pub struct PreferenceRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, example = json!({"offers": {"subscribed": false}}))]
     pub topics: BTreeMap<String, TopicChoice>,
-    /// The channels that are used one after another, where a message says no order of its own.
+    /// The channels to use, in order, for messages without their own order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, example = json!(["whatsapp:default", "sms:twilio", "email:default"]))]
     pub failover: Vec<String>,
@@ -226,7 +226,7 @@ pub struct PreferenceRequest {
     pub daily_cap: Option<i64>,
 }
 
-/// What a person wants of one topic.
+/// The preferences of a person for one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TopicChoice {
     pub subscribed: bool,
@@ -305,7 +305,7 @@ pub struct Preference {
 /// The page on which a person says what they want.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PreferenceLink {
-    /// Whoever has it may change what this person wants, and nothing else.
+    /// Everyone with the link can change the preferences of this person, and nothing else.
     pub url: String,
 }
 

@@ -74,7 +74,7 @@ pub struct KindCount {
     pub rows: i64,
 }
 
-/// A plan of an erasure, or what became of one.
+/// A planned erasure, or the result of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Erasure {

@@ -22,7 +22,7 @@ use crate::{
 pub const CONTENT_TYPES: [&str; 3] =
     ["application/json", "application/cloudevents+json", "application/cloudevents-batch+json"];
 
-/// One event. Attributes that are not listed are allowed and left aside.
+/// One event. Other attributes are allowed and ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct EventRequest {
     #[schema(example = "1.0")]
@@ -35,11 +35,11 @@ pub struct EventRequest {
     #[serde(rename = "type")]
     #[schema(example = "source.changed")]
     pub kind: String,
-    /// What it is about, such as `document/42`.
+    /// Its subject, such as `document/42`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The producer's own count; events of one subject are ordered by it, else by `time`.
-    /// CloudEvents has it as text; a number is taken too.
+    /// The producer's sequence number; it orders the events of one subject, otherwise `time` does. CloudEvents defines it as
+    /// text; a number is accepted too.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     #[schema(value_type = Option<SequenceShape>, example = "7")]
     pub sequence: Option<i64>,
@@ -79,7 +79,7 @@ fn as_text<S: Serializer>(sequence: &Option<i64>, serializer: S) -> Result<S::Ok
     sequence.map(|number| number.to_string()).serialize(serializer)
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventOutcome {
     pub index: usize,

@@ -226,7 +226,7 @@ impl<'v> Fields<'v> {
 pub fn unknown(pointer: String, name: &str, known: &[&str]) -> FieldError {
     let hint = match nearest(name, known.iter().copied(), 1)[..] {
         [known] => format!("did you mean `{known}`?"),
-        _ if known.is_empty() => "nothing is taken here.".to_owned(),
+        _ if known.is_empty() => "no field is allowed here.".to_owned(),
         _ => format!("known are `{}`.", known.join("`, `")),
     };
     FieldError::new(pointer, Code::UnknownField, format!("`{}` is not known here; {hint}", excerpt(name)))

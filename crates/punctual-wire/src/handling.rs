@@ -1,4 +1,4 @@
-//! Topic, priority and order of channels: the fields that everything which sends messages takes, read in one way.
+//! Topic, priority and failover: fields of everything that sends messages, read by one function.
 
 use punctual_model::{Priority, delivery_policy};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Handling {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "normal")]
     pub priority: Option<Priority>,
-    /// The channels that are used one after another if its own fails.
+    /// The channels to use, in order, if its own channel fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, example = json!(["sms:twilio", "email:default"]))]
     pub failover: Vec<String>,

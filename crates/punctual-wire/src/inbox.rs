@@ -1,4 +1,4 @@
-//! `/api/v1/inbox`: messages to whoever asks.
+//! `/api/v1/inbox`: the inbox of the caller.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! API keys: who may call, and what for.
+//! API keys and their scopes.
 
 use std::borrow::Cow;
 

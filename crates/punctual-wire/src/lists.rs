@@ -61,7 +61,7 @@ pub struct List {
     pub targets: Vec<String>,
     pub business_unit: Option<String>,
     pub updated_at: Timestamp,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,

@@ -24,7 +24,7 @@ pub struct MessageRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     pub send_at: Timestamp,
-    /// Brings back a message of this id that was cancelled; without it the cancelled one is returned.
+    /// Reactivates a cancelled message with this id; without it, the cancelled message is returned.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub revive: bool,
@@ -60,11 +60,11 @@ pub struct MessageAccepted {
     /// The status of its work row.
     #[schema(example = "pending")]
     pub status: Cow<'static, str>,
-    /// As it is stored: one that is over keeps its moment.
+    /// The stored row: a finished one keeps its time.
     pub send_at: Timestamp,
     /// `created`, `updated`, `unchanged`, `reactivated`, `completed`, `inProgress` or `cancelled`.
     pub outcome: Cow<'static, str>,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,
@@ -143,7 +143,7 @@ pub struct Message {
     /// The notifications that it became.
     pub notifications: Vec<String>,
     pub created_at: Timestamp,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,

@@ -21,7 +21,7 @@ pub struct Node {
     /// `all`, `api` or `worker`.
     #[schema(example = "all")]
     pub role: String,
-    /// How far its machine's clock is ahead of the time that it goes by, in milliseconds.
+    /// How far the machine's clock is ahead of the time that the node uses, in milliseconds.
     pub clock_offset_ms: i64,
     pub started_at: Timestamp,
     pub last_seen_at: Timestamp,

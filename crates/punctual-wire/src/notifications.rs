@@ -37,7 +37,7 @@ pub struct NotificationRequest {
     pub source: SourceRequest,
 }
 
-/// What a caller says about where a notification comes from. Its site is known by the token of the site alone.
+/// The origin of a notification, as given by the caller. Only the token of a site determines the site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = NotificationSourceRequest)]
 pub struct SourceRequest {
@@ -81,14 +81,14 @@ impl NotificationRequest {
     }
 }
 
-/// The answer to one accepted notification: its id and status.
+/// The response for one accepted notification: its id and status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationAccepted {
     pub id: String,
     /// `pending` when it is new; else the present state.
     #[schema(example = "pending")]
     pub status: Cow<'static, str>,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,
@@ -108,7 +108,7 @@ pub struct Notification {
     pub retry_count: i64,
     pub last_error: Option<String>,
     pub reason_code: Option<String>,
-    /// When the site took it, for one that came through a site.
+    /// When the site accepted it, if it came through a site.
     pub enqueued_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub last_attempt_at: Option<Timestamp>,
@@ -160,7 +160,7 @@ pub struct Notification {
     /// Each target with what became of it; empty until the first attempt.
     #[serde(default)]
     pub resolved_targets: Vec<ResolvedTarget>,
-    /// What was sent, made again from what is stored; only where one notification is read.
+    /// The sent content, rendered again from the stored data; only when a single notification is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<NotificationContent>,
     pub version: i64,
@@ -170,8 +170,8 @@ pub struct Notification {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationContent {
-    /// `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent),
-    /// `now` (its template as it is: no attempt was made yet) or `gone` (that version is not kept any more).
+    /// `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent), `now`
+    /// (the present template: no attempt was made yet) or `gone` (that version is no longer stored).
     #[schema(example = "template")]
     pub basis: Cow<'static, str>,
     /// Null where it cannot be made again; `note` says why.
@@ -186,7 +186,7 @@ fn normal() -> Cow<'static, str> {
     Cow::Borrowed("normal")
 }
 
-/// What became of one target.
+/// The outcome of one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedTarget {
@@ -270,7 +270,7 @@ impl NotificationQuery {
     }
 }
 
-/// The figures of the outbox at one moment, computed from the table.
+/// The metrics of the outbox at one time, computed from the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Kpis {
@@ -305,7 +305,7 @@ pub struct LastPurge {
     pub keep_for_days: u64,
 }
 
-/// The figures of one site.
+/// The metrics of one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SiteKpis {
     pub site: String,

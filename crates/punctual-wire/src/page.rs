@@ -14,8 +14,8 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Give it back as `cursor` for the next page; null on the last one. A filter that few rows pass is answered in steps: a page
-    /// may then be short, or empty, and still have a next one.
+    /// Send it as `cursor` for the next page; null on the last page. If few rows match a filter, a page may be short or empty
+    /// and still have a next page.
     pub next_cursor: Option<String>,
 }
 

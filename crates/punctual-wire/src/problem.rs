@@ -30,7 +30,7 @@ pub struct Problem {
     pub code: Code,
     /// The same for every problem with this code.
     pub title: Cow<'static, str>,
-    /// One sentence that says what is wrong and what would be right.
+    /// One sentence with the error and the correct form.
     pub detail: String,
     /// The places at fault, where the request had them.
     #[serde(default)]

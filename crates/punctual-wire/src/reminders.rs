@@ -68,11 +68,11 @@ pub struct ReminderSettingRequest {
     #[schema(value_type = Object)]
     pub recipients: Value,
     pub delivery: Delivery,
-    /// Also, one message at once for a source whose first state is reported, if the setting is for it.
+    /// Whether to also send one message at once when a matching source is added.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, default = false)]
     pub immediate: bool,
-    /// How late it may still be sent, such as `1d`; by default until its local day is over.
+    /// How late it may be sent, such as `1d`; by default until the end of its local day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_lateness: Option<String>,
     #[schema(required = false, default = true)]

@@ -187,7 +187,7 @@ pub struct ReportSubscription {
     pub next_run_at: Option<Timestamp>,
     /// The zone that counts.
     pub time_zone: String,
-    /// Give it back with a change: another one in the meantime is refused as `stale_version`.
+    /// Send it with a change: if the object was changed meanwhile, the request is refused with `stale_version`.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -196,7 +196,7 @@ pub struct ReportSubscription {
     pub warnings: Vec<FieldError>,
 }
 
-/// A run that lies ahead.
+/// A future run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpcomingRun {

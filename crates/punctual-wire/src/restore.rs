@@ -43,6 +43,6 @@ pub struct RestoreSettled {
     pub notifications: u64,
     #[serde(default)]
     pub owed: u64,
-    /// What still waits, counted up to 10,000 each: one request takes ten thousand rows of each at most.
+    /// The remaining rows, counted up to 10,000 each: one request processes at most ten thousand rows of each kind.
     pub remaining: RestoredRows,
 }

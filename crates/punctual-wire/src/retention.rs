@@ -88,11 +88,11 @@ impl RetentionSettings {
 /// What other times would do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RetentionPlan {
-    /// Nothing where everything stays as it is.
+    /// Null if nothing changes.
     pub changes: Vec<RetentionChange>,
 }
 
-/// What another time for one setting would do.
+/// The effect of another time for one setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionChange {
@@ -117,7 +117,7 @@ pub struct TableRetention {
     /// What happens to a row, as a sentence.
     #[schema(example = "Removed 365 days after its end")]
     pub rule: String,
-    /// The setting that says how long, where there is one.
+    /// The setting that has the time, if there is one.
     #[schema(example = "keep_for")]
     pub setting: Option<String>,
     /// Why it is so.
@@ -130,7 +130,7 @@ pub struct TableRetention {
 pub struct PurgeRun {
     pub at: Timestamp,
     pub removed: u64,
-    /// Files that went, such as those of reports.
+    /// Removed files, such as those of reports.
     #[serde(default)]
     pub files: u64,
     /// Rows past their window that wait for a person, because they are more than the usual share.

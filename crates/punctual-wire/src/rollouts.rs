@@ -47,7 +47,7 @@ impl RolloutRequest {
         });
         let stage = fields.required_int("stage", 0..=4);
         if runs.is_some() && stage != 2 {
-            let detail = "Single runs are chosen at stage 2 alone.";
+            let detail = "Single runs can only be selected at stage 2.";
             fields.push(crate::FieldError::new(format!("{pointer}/runs"), crate::Code::OutOfRange, detail));
         }
         let request = Self { stage, confirm: confirm.unwrap_or_default(), runs };
@@ -126,7 +126,7 @@ pub struct Comparison {
     /// How many of each verdict.
     pub counts: BTreeMap<String, i64>,
     pub items: Vec<ComparedRun>,
-    /// There is more than one response covers.
+    /// There are more rows than one response can hold.
     pub cut: bool,
 }
 

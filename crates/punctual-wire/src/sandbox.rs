@@ -13,7 +13,8 @@ use crate::{batch::Item, fields::Fields, limits::NAME_MAX};
 pub enum ClockRequest {
     /// Jump there, then run what is ready.
     Now(Timestamp),
-    /// Step ahead, running what is ready at every instant on the way. A duration such as `24h`, not parsed here.
+    /// Moves the clock ahead and runs the work that becomes due at every instant on the way. A duration such as `24h`, not
+    /// parsed here.
     Advance(String),
 }
 

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{batch::Item, fields::Fields, limits::TICK_BATCH_MAX};
 
-/// What one tick may take.
+/// The limits of one tick.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TickRequest {
@@ -25,7 +25,7 @@ impl TickRequest {
     }
 }
 
-/// What one tick did.
+/// The counts of one tick.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Tick {
     pub now: Timestamp,

@@ -18,7 +18,7 @@ pub struct ScheduleRequest {
     /// At most 8 KiB, handed to the listener.
     #[schema(value_type = Object, required = false)]
     pub payload: Value,
-    /// The zone in which it was planned, for whoever reads it; `UTC` where none is given.
+    /// The time zone in which it was planned, for display; `UTC` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,
@@ -27,7 +27,7 @@ pub struct ScheduleRequest {
     pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_unit: Option<String>,
-    /// Brings back a schedule of this key that was cancelled; without it the cancelled one is returned.
+    /// Reactivates a cancelled schedule with this key; without it, the cancelled schedule is returned.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub revive: bool,
@@ -66,7 +66,7 @@ impl ScheduleChange {
     }
 }
 
-/// A schedule as it is stored: its work row, and what it carries.
+/// A stored schedule: its work row and its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{batch::Item, fields::Fields};
 
-/// Seal everything anew.
+/// Seal all secrets again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RekeyRequest {
@@ -23,7 +23,7 @@ impl RekeyRequest {
     }
 }
 
-/// What was sealed anew.
+/// The secrets that were sealed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rekey {

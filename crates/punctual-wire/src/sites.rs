@@ -62,7 +62,7 @@ impl SiteChange {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteRotateRequest {
-    /// For how many seconds the old token is still taken, so that the agent can be given the new one without a gap.
+    /// How many seconds the old token stays valid, so that the agent can be switched to the new one without a gap.
     #[schema(required = false, default = 0, minimum = 0, maximum = 604800)]
     pub keep_old_seconds: i64,
 }
@@ -118,7 +118,7 @@ pub struct Site {
     pub backlog: Option<i64>,
     /// How long the oldest of them had waited.
     pub oldest_buffered_age_seconds: Option<i64>,
-    /// Rows that central refused for good and the site keeps.
+    /// Rows that the central server refused permanently and the site keeps.
     pub refused: Option<i64>,
     /// Central's clock minus the site's, in milliseconds; the way of the request is in it.
     pub clock_offset_ms: Option<i64>,
@@ -231,7 +231,7 @@ pub struct SiteReport {
     pub backlog: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_buffered_age_seconds: Option<i64>,
-    /// Rows that central refused for good and the site keeps.
+    /// Rows that the central server refused permanently and the site keeps.
     #[schema(required = false)]
     pub refused: i64,
     /// New or changed entries of the site's event log, at most 200.
@@ -333,7 +333,7 @@ impl SiteHandOver {
     }
 }
 
-/// What became of one item of a hand-over; given out after the commit.
+/// The outcome of one forwarded item; returned after the commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SiteAck {
     pub id: Option<String>,
@@ -341,7 +341,7 @@ pub struct SiteAck {
     /// site) or `rejected`.
     #[schema(example = "stored")]
     pub outcome: Cow<'static, str>,
-    /// The digest of what central read; null for what it could not read.
+    /// The digest of the item as the central server read it; null if it could not read it.
     #[serde(default)]
     pub digest: Option<String>,
     /// Why not, as a problem's code.

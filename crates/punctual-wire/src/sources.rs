@@ -23,13 +23,13 @@ use crate::{
 pub struct SourceRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_unit: Option<String>,
-    /// False for one that no longer counts.
+    /// False if it is no longer active.
     #[schema(required = false, default = true)]
     pub active: bool,
     /// At most 64 KiB.
     #[schema(value_type = Object, required = false)]
     pub state: Value,
-    /// The producer's own count of changes, as a number or as text: an older one than is known is left aside.
+    /// The producer's sequence number of the change, as a number or as text: a change older than the stored one is ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<SequenceShape>)]
     pub sequence: Option<i64>,
@@ -129,7 +129,7 @@ pub struct Source {
     pub outcome: Option<Cow<'static, str>>,
 }
 
-/// What became of one source of a bulk request.
+/// The outcome of one source of a bulk request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SourceOutcome {
     pub index: usize,

@@ -20,11 +20,12 @@ pub struct SubscriberRequest {
     #[schema(value_type = Object, required = false)]
     pub settings: Value,
     /// The types of events it subscribes to: `response-completed` (the default), `instance-sent`, `instance-opened`,
-    /// `instance-expired`, `schedule.arrived`, or topics of schedules; one that ends in `*` stands for all with that beginning.
+    /// `instance-expired`, `schedule.arrived`, or topics of schedules; a topic that ends in `*` matches all topics with that
+    /// prefix.
     #[schema(example = json!(["response-completed", "operations.*"]), required = false)]
     pub events: Vec<String>,
-    /// Only events for which this is true, over the answers and the fields of the payload; of an arrival over `topic` and
-    /// what the schedule carries, such as `payload.month`.
+    /// Only events that match this filter. It can test the answers and the fields of the payload; for an arrival, `topic` and
+    /// the payload of the schedule, such as `payload.month`.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Value>,
@@ -88,7 +89,7 @@ pub struct Subscriber {
 /// What a retry of all failed deliveries came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RetriedDeliveries {
-    /// Deliveries that are queued again, at most 10,000 with one request.
+    /// Deliveries queued again, at most 10,000 per request.
     pub retried: i64,
     /// Deliveries of the subscriber that are still parked: ask again.
     pub remaining: i64,
@@ -103,10 +104,10 @@ pub struct OutboxEvent {
     pub event_type: String,
     /// `pending`, `dispatched` or `failed`: it follows from the deliveries.
     pub status: String,
-    /// The answered instance and its survey, where it is about one.
+    /// The instance and its survey, if the event belongs to one.
     pub instance_public_id: Option<String>,
     pub survey_id: Option<i64>,
-    /// The work row that arrived, where it is about one.
+    /// The work row that arrived, if the event is about one.
     #[schema(example = "schedule:close-2030-04")]
     pub work_key: Option<String>,
     pub created_at: Timestamp,

@@ -24,7 +24,7 @@ pub struct SuppressionRequest {
     #[schema(example = "manual")]
     #[schema(required = false)]
     pub reason: String,
-    /// A word for whoever reads the list.
+    /// A label for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// From then on it gets messages again.
@@ -70,7 +70,7 @@ pub fn read_key(channel_type: &str, given: &str) -> Result<(String, String), Fie
 pub struct Suppression {
     #[schema(example = "email")]
     pub channel_type: String,
-    /// In the one spelling in which addresses are compared.
+    /// The normalised address, as used for comparison.
     pub address: String,
     #[schema(example = "hardBounce")]
     pub reason: String,

@@ -57,8 +57,8 @@ impl SurveyRequest {
 pub struct SurveyDefinition {
     #[serde(flatten)]
     pub survey: SurveyRequest,
-    /// `true` where the schema is published as it is, or the schema that is published instead of it. Without it nothing is
-    /// published, and what is stays.
+    /// `true` to publish the schema, or another schema to publish instead. Without it nothing is published, and the published
+    /// version stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedSchema>,
 }
@@ -141,7 +141,7 @@ pub struct IngestRequest {
     pub items: Vec<IngestItem>,
 }
 
-/// One event: what happened, and whom to ask about it.
+/// One event and the recipient of its survey.
 #[derive(Clone, Debug, PartialEq, ToSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IngestItem {
@@ -203,7 +203,7 @@ impl IngestRequest {
     }
 }
 
-/// An operator's own send: one trigger, whatever the events are.
+/// A send by an operator: one trigger for given events.
 #[derive(Clone, Debug, PartialEq, ToSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CampaignRequest {

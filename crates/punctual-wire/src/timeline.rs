@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TimelineEntry {
     pub at: Timestamp,
-    /// A word for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`.
+    /// A code for programs, such as `workCreated`, `queued`, `attemptEnded`, `delivered`, `audit`.
     #[schema(example = "attemptEnded")]
     pub what: Cow<'static, str>,
     /// What it is called for people.

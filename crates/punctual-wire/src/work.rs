@@ -35,7 +35,7 @@ pub struct Work {
     pub source_type: Option<String>,
     pub source_id: Option<String>,
     pub due_at: Timestamp,
-    /// The local date that it is for, where it is for one.
+    /// The local date that it is for, if it has one.
     #[schema(example = "2026-05-14")]
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
@@ -58,8 +58,8 @@ pub struct Work {
     pub next_retry_at: Option<Timestamp>,
     /// The digest of its input, in hexadecimal.
     pub input_hash: String,
-    /// What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many,
-    /// and `GET /api/v1/notifications?work=` lists them all.
+    /// Its results, such as `{"notifications": ["id"]}`. It names the first 20; if there are more, `count` has their number,
+    /// and `GET /api/v1/notifications?work=` lists all.
     #[schema(value_type = Option<Object>)]
     pub result: Option<Value>,
     pub version: i64,
@@ -72,7 +72,7 @@ pub struct Work {
     pub outcome: Option<Cow<'static, str>>,
 }
 
-/// How one work row came to where it is.
+/// The history of one work row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkTrace {
@@ -103,7 +103,7 @@ pub struct ActionRequest {
     /// Kept in the audit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The version that the operator saw; another one now is refused as `stale_version`.
+    /// The version that the operator saw; if it has changed, the request is refused with `stale_version`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
 }

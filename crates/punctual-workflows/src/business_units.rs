@@ -139,8 +139,8 @@ pub async fn save_in(
     Ok((row, saved))
 }
 
-/// The quota that a unit gets. Whoever is limited to it may not widen its own: what they do not say stays, and what they do say
-/// must be what is stored.
+/// The quota that a unit gets. A limited caller may not raise the quota of its unit: what they do not say stays, and what they
+/// do say must be what is stored.
 fn allowed(by: &Actor, stored: Option<Quota>, wanted: Option<Quota>) -> Result<Option<Quota>, CommandError> {
     match &by.units {
         None => Ok(wanted),
@@ -181,7 +181,7 @@ pub async fn remove_in(
     Ok(UnitSaved { unit: id.to_owned(), announced, moved: true, joins: None })
 }
 
-/// The unit is written by now: what cannot be planned anew here is found by the walk over all subscriptions.
+/// The unit is written by now: what cannot be planned again here is found by the walk over all subscriptions.
 async fn replan_reports(engine: &Engine, unit: &str) {
     if let Err(error) = reports::commands::replan_unit(engine, unit).await {
         tracing::warn!(unit.id = unit, %error, "reports could not be moved to the unit's new time zone yet");

@@ -1,9 +1,9 @@
-//! Everything that people define, as one document: exported, and imported whole or not at all.
+//! All definitions as one document, for export and for import, which is all or nothing.
 //!
-//! An import runs in a transaction that is always rolled back first: each definition that differs goes through the command
-//! that saves it alone, so that there is one copy of each rule, and what the document says afterwards is compared with what it
-//! said before. That is the plan. An import then does the same again with what changes, and commits if it comes to the same.
-//! So a plan takes what an import takes, and right after an import there is nothing to change.
+//! An import first runs in a transaction that is rolled back: each changed definition goes through its normal save command, so
+//! every rule exists only once, and the stored document is compared before and after. That comparison is the plan. The import
+//! then repeats this with the changed definitions, and commits if the result is the same. A plan therefore accepts exactly what
+//! an import accepts, and a second import changes nothing.
 
 mod diff;
 mod document;

@@ -1,6 +1,6 @@
-//! Digests: what somebody did not get on one day because it was too much, sent in one message the next morning.
+//! Digests: messages above a person's daily cap, sent in one message the next morning.
 //!
-//! The row is made where a message is held back, by delivery; what was held back has a table of its own.
+//! Delivery creates the work row when it holds a message back; the held items are in their own table.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How far from now a moment may lie that somebody asks for.
+//! The accepted range of requested due times, relative to now.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Events as they are received, over HTTP or from a broker: read, checked and handed to the engine.
+//! Reads and validates events from HTTP or a broker and passes them to the engine.
 
 use std::sync::Arc;
 

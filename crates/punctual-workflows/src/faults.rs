@@ -1,4 +1,4 @@
-//! Faults that the strict reader found, as commands report them.
+//! Converts errors of the strict reader into command errors.
 
 use punctual_engine::CommandError;
 use punctual_model::Fault;

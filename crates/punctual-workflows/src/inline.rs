@@ -88,7 +88,7 @@ pub struct Saved<'t> {
     pub before: Option<&'t str>,
 }
 
-/// What is wrong with texts that somebody saves. One that is as it was is not refused: it goes on as it did.
+/// What is wrong with texts that somebody saves. One that is as it was is not refused: it continues as it did.
 pub fn faults<'t>(texts: impl IntoIterator<Item = Saved<'t>>, variables: Variables) -> Vec<Fault> {
     let changed = texts.into_iter().filter(|saved| saved.before != Some(saved.text));
     changed

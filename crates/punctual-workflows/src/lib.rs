@@ -1,5 +1,5 @@
-//! The workflows: what becomes due, and what is decided when it is. Each is thin: it has its own tables and decisions, and
-//! no loop, lease, retry, timer or sender.
+//! The workflows, which decide what becomes due and what is sent. Each has its own tables and decisions, and no loop, lease,
+//! retry, timer or sender.
 
 pub mod business_units;
 pub mod definitions;

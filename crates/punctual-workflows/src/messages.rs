@@ -1,4 +1,4 @@
-//! Messages: one message to given people at a given time. The content has a table of its own; the due row has its id.
+//! Messages for later: one message to given targets at a given time. The content is in its own table; the due row holds its id.
 
 use std::collections::HashMap;
 

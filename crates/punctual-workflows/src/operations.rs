@@ -1,8 +1,8 @@
-//! Operations: events and tasks that announce their own start and end.
+//! Operations: events and tasks that notify participants of their start and end.
 //!
-//! A rule says when somebody is notified. Saving an event writes it and its rules first ([`commands`]); scheduling is a second
-//! transaction that may fail without harm ([`sync`]), because a reconciler finds every rule that is out of step. What is
-//! sent is decided when the moment comes, on the event, the rule and the people as they are then ([`arrival`]).
+//! A rule defines when to notify. Saving an event first writes it and its rules ([`commands`]). Scheduling is a second
+//! transaction ([`sync`]); it may fail, because a reconciler finds every rule with an outdated schedule. When a rule is due,
+//! [`arrival`] decides the message on the present event, rule and people.
 
 pub mod arrival;
 pub mod calendar;

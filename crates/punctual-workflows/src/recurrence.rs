@@ -1,8 +1,8 @@
-//! Recurrence rules (RFC 5545): on which days something takes place, without its time of day.
+//! Recurrence rules (RFC 5545): computes dates, without the time of day.
 //!
 //! `FREQ` is DAILY, WEEKLY, MONTHLY or YEARLY, with `INTERVAL`, `BYDAY` (in months and years also as `1MO` or `-1FR`),
-//! `BYMONTHDAY`, `BYMONTH`, `BYSETPOS`, `WKST`, `COUNT` and `UNTIL`. One engine for the cadences of reports and for calendar
-//! files: both walk the periods of a rule; what each allows, and how each ends, is theirs.
+//! `BYMONTHDAY`, `BYMONTH`, `BYSETPOS`, `WKST`, `COUNT` and `UNTIL`. One engine for report cadences and calendar files: both
+//! iterate over the periods of a rule, and each has its own restrictions and end.
 
 use jiff::{
     Span, ToSpan,
@@ -49,13 +49,13 @@ pub struct Period {
 }
 
 impl Rule {
-    /// The periods from the one that a date lies in, or from the next where the rule leaves that one out.
+    /// The periods from the one that a date is in, or from the next where the rule leaves that one out.
     pub fn periods_from(&self, first: Date, date: Date) -> impl Iterator<Item = Period> + '_ {
         let start = -(-self.periods_between(first, date)).div_euclid(self.interval);
         (start..).map_while(move |n| self.period(first, n))
     }
 
-    /// The periods up to the one that a date lies in, the latest first.
+    /// The periods up to the one that a date is in, the latest first.
     pub fn periods_until(&self, first: Date, date: Date) -> impl Iterator<Item = Period> + '_ {
         let start = self.periods_between(first, date).div_euclid(self.interval);
         (0..).map_while(move |back| self.period(first, start - back))
@@ -152,7 +152,7 @@ impl Rule {
     }
 }
 
-/// The first day of the week that a date lies in.
+/// The first day of the week that a date is in.
 pub fn week_start(date: Date, first: Weekday) -> Date {
     let back = i64::from(date.weekday().since(first));
     date.checked_sub(back.days()).unwrap_or(date)

@@ -1,9 +1,9 @@
-//! Reminders: what is due, by date and by threshold, kept true while the business changes.
+//! Reminders by date and by threshold, kept up to date while the sources change.
 //!
-//! A source event becomes work rows in [`sink`]; at its moment a row is decided again on fresh state in [`due`]. What a
-//! setting wants of a source is one pure function, [`evaluate`], whoever asks: an event, a changed setting
-//! ([`changes`]), a plan, reconciliation, or somebody who wants to know why ([`why`]). How a kind of trigger, recipient
-//! or delivery works is a provider, found by its name (see [`providers`]). What people do is in [`commands`].
+//! [`sink`] turns source events into work rows; [`due`] decides a row again, on current state, when it is due. One pure
+//! function, [`evaluate`], computes the reminders of a setting for a source. Events, changed settings ([`changes`]), plans,
+//! reconciliation and explanations ([`why`]) all use it. Triggers, recipients and deliveries are providers, found by name (see
+//! [`providers`]). [`commands`] has the actions of people.
 
 pub mod changes;
 pub mod children;

@@ -1,9 +1,9 @@
 //! Report subscriptions: recurring reports, one owner for each run.
 //!
-//! Only the next run of a subscription is ever planned ([`plan`]); what follows is decided with each run, whatever came of
-//! it. A run is long-running work: it is taken first (see [`crate::rollout`]), then the table is fetched and presented and
-//! its files are written under the hash of its key ([`prepare`]), and then it is decided on the subscription as it is by
-//! then ([`decide`]). What people do is in [`commands`]. (It is not a subscription to the outbox.)
+//! Only the next run of a subscription is planned ([`plan`]); every outcome of a run plans the one after it. A run is
+//! long-running work: first it takes its ownership (see [`crate::rollout`]), then it fetches and renders the table and writes
+//! its files under the hash of its key ([`prepare`]), and then it is decided on the present subscription ([`decide`]).
+//! [`commands`] has the actions of people. (These subscriptions are unrelated to the outbox.)
 
 mod builtins;
 pub mod cadence;

@@ -1,8 +1,8 @@
-//! Migration from an old scheduler, step by step and back again, without one run made twice or missed.
+//! Staged migration from an old scheduler, with rollback, without duplicate or missed runs.
 //!
-//! Nothing here knows what a run makes: a workflow names its kind, its subjects and the keys of their runs. Which side may
-//! take a run at which stage is [`duty`] and [`old_may_take`]; who has taken it is one row in the database
-//! ([`ownership`]); what was expected and what was found is compared by [`compare()`].
+//! This module does not depend on the content of runs: a workflow provides its kind, its subjects and the keys of their runs.
+//! [`duty`] and [`old_may_take`] decide which side may take a run at which stage; one database row records the owner
+//! ([`ownership`]); [`compare()`] compares expected and actual runs.
 
 pub mod compare;
 pub mod ownership;
@@ -24,7 +24,7 @@ pub enum Stage {
     Shadow,
     /// Runs that a person asks for are made here; the old scheduler is kept from them.
     RunNow,
-    /// Planned runs are made here too, by whoever takes them first; conflicts are held and counted.
+    /// Planned runs are made here too, by the first side to take ownership; conflicts are held and counted.
     Scheduled,
     /// The old scheduler is kept from all runs.
     Cutover,

@@ -1,4 +1,4 @@
-//! Generic schedules: a topic, a moment and a payload. At its moment an arrival is published on the topic.
+//! Generic schedules: a topic, a time and a payload. When a schedule is due, an arrival is published on the topic.
 
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
@@ -71,7 +71,7 @@ pub fn read_input(row: &WorkRow) -> Option<(String, serde_json::Value)> {
     Some((input.topic.into_owned(), serde_json::from_str(input.payload.get()).ok()?))
 }
 
-/// Moves a schedule to another moment; `None` if there is none of that id within reach.
+/// Moves a schedule to another time; `None` if no schedule within reach has that id.
 #[boxed]
 pub async fn reschedule(
     engine: &Engine,

@@ -1,5 +1,5 @@
-//! Sources as they are reported: a state that was read becomes the event that it is, whether a program or a person reports it. People
-//! enter one, or a table of many, which is planned first.
+//! Turns reported source states into events, from programs and from people. People enter one source, or a table of many, which
+//! is planned first.
 
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ impl Reporter<'_> {
     /// The event that a source is gone.
     pub fn deleted(&self, row: SourceRow) -> IncomingEvent {
         let change = SourceChange {
-            // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
+            // A delete applies to the present source, even if its producer's clock is ahead of ours.
             occurred_at: self.engine.clock.now().max(row.occurred_at),
             source_type: row.source_type,
             source_id: row.source_id,
@@ -156,7 +156,7 @@ pub struct Plan {
     pub refused: Vec<(u64, String)>,
 }
 
-/// What became of a table.
+/// The outcome of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub created: usize,

@@ -1,4 +1,4 @@
-//! Subscribers: who gets events. Each gets them over a channel of its own (`event.{key}`).
+//! Subscribers of events. Each has its own channel (`event.{key}`).
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,8 +1,8 @@
-//! Surveys: from an event to a link in somebody's hand, and from their answer to everyone who must know.
+//! Surveys: events create links, messages invite and remind, and answers are published to subscribers.
 //!
-//! An event makes instances ([`ingest`]); each message of an instance and its end is a work row; `send` decides about
-//! them and `settled` moves the instance on when a message has arrived or was given up. An answer ([`answer`]) ends it, with
-//! the outbox event and its deliveries in the same transaction ([`fan_out`]).
+//! An event makes instances ([`ingest`]); each message of an instance and its expiry is a work row. `send` decides them, and
+//! `settled` advances the instance when a message has arrived or failed. An answer ([`answer`]) ends it and writes the outbox
+//! event and its deliveries in the same transaction ([`fan_out`]).
 
 pub mod answer;
 pub mod author;
@@ -205,7 +205,7 @@ impl Workflow for Surveys {
         KIND
     }
 
-    /// Whoever cancels a message leaves the link as it is: it ends in its time. When that is, the row of the end decides.
+    /// Cancelling a message keeps the link, which expires as planned; the expiry row decides when.
     fn after_cancel(&self, cancelled: &WorkRow, now: Timestamp) -> Vec<NewWork> {
         let Some((public_id, Step::Send(_), _)) = read_key(&cancelled.key) else { return Vec::new() };
         let input: Value = serde_json::from_str(&cancelled.input).unwrap_or_default();

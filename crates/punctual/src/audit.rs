@@ -32,16 +32,16 @@ pub struct AuditArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Check every digest; ends with 1 and names the first entry that was changed, removed or inserted.
+    /// Check every digest; exits with 1 and names the first entry that was changed, removed or inserted.
     Verify {
         #[command(flatten)]
         serve: Box<ServeArgs>,
     },
-    /// Empty what the audit says about a subject; what was done, when and by whom stays.
+    /// Erase the audit details of a subject; the action, time and actor stay.
     Erase {
-        /// Kind and id, such as `person/42` or `address/email:ann@example.org`.
+        /// The subject's kind and id, such as `person/42` or `address/email:ann@example.org`.
         subject: String,
-        /// Why; it is kept in the audit.
+        /// The reason, stored in the audit log.
         #[arg(long)]
         reason: Option<String>,
         #[command(flatten)]

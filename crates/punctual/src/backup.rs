@@ -34,18 +34,18 @@ use crate::{
 
 #[derive(Args)]
 pub struct BackupArgs {
-    /// The folder to make; it must not be there.
+    /// The folder to create; it must not exist.
     target: PathBuf,
-    /// Put the master key into the backup: whoever has the backup can then read the secrets in it.
+    /// Include the master key: everyone with the backup can then read its secrets.
     #[arg(long)]
     with_master_key: bool,
-    /// Leave the files out: for an object store that keeps versions itself.
+    /// Skip the files, for an object store with its own versioning.
     #[arg(long)]
     without_files: bool,
-    /// Leave the database out, on PostgreSQL: for files that belong to a backup of its own tools.
+    /// Skip the database (PostgreSQL), for files that belong to a backup made with other tools.
     #[arg(long)]
     without_database: bool,
-    /// How PostgreSQL is copied: with rests, so that intake hardly notices, or as fast as it can.
+    /// The speed of the copy on PostgreSQL: with pauses, so that requests are hardly affected, or as fast as possible.
     #[arg(long, value_enum, default_value_t = Pace::Gentle)]
     pace: Pace,
     /// Print the manifest as JSON.

@@ -1,7 +1,7 @@
 //! `punctual bench`: how fast and how punctual this machine is, with real rows and real durability.
 //!
-//! Each measurement uses a database of its own and the code of `serve`. With `--json` it prints the lines of the
-//! comparison harness, so that Punctual is in one table with other queues.
+//! Each measurement uses its own database and the code of `serve`. With `--json` it prints the lines of the comparison harness,
+//! so that Punctual is in one table with other queues.
 
 mod arrays;
 mod audit;
@@ -48,7 +48,7 @@ use crate::{clock::SystemClock, random::SystemRandom};
 pub struct BenchArgs {
     #[command(subcommand)]
     what: What,
-    /// `postgres://…` (a database of its own is made beside it) or `sqlite:FOLDER`; a temporary SQLite file by default.
+    /// `postgres://…` (a separate database is created on that server) or `sqlite:FOLDER`; a temporary SQLite file by default.
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", global = true)]
     database_url: Option<String>,
     /// How many rows.
@@ -70,53 +70,53 @@ pub struct BenchArgs {
 
 #[derive(Subcommand, Clone, Copy)]
 enum What {
-    /// Schedules ensured, 1,000 a batch.
+    /// Create schedules, 1,000 per batch.
     Ingest,
-    /// Due schedules claimed, handled and completed.
+    /// Claim, handle and complete due schedules.
     Drain,
-    /// Due messages decided, queued, sent over the memory channel and settled.
+    /// Decide, queue, send (memory channel) and settle due messages.
     Deliver,
-    /// A drain and deliveries with as many entries of the audit as rows: while they wait, and while they are sealed.
+    /// Drain and deliver with as many audit entries as rows, before and during their sealing.
     Audit,
-    /// Schedules at random instants over 20 s: how late their handlers start.
+    /// Schedules at random instants over 20 s: the delay of their handlers.
     Punctuality,
-    /// The drain of 20,000 due rows, alone and with 1,000,000 future rows in the table.
+    /// Drain 20,000 due rows, without and with 1,000,000 future rows in the table.
     Backlog,
-    /// A long drain, deliveries and requests on PostgreSQL, alone and while somebody holds a snapshot of the database.
+    /// Drain, deliver and serve requests on PostgreSQL, without and with an open snapshot.
     Snapshot,
-    /// Notifications posted one a request over 64 connections, durable before the answer.
+    /// Post notifications, one per request over 64 connections, durable before the response.
     Http,
-    /// Notifications posted in arrays of 1,000 over two connections, durable before the answer.
+    /// Post notifications in arrays of 1,000 over two connections, durable before the response.
     Arrays,
-    /// Every list of the API with every filter, beside tables of so many rows: the slowest.
+    /// Every list of the API with every filter, over tables of a given size: the slowest.
     Lists,
-    /// Fifty of the slowest lists at once, beside tables of so many rows: what intake, punctuality and `/readyz` feel of it.
+    /// Fifty of the slowest lists at once, over tables of a given size: the effect on intake, punctuality and `/readyz`.
     Crowd,
-    /// Punctuality beside so many pending rows, alone and during a purge, an import and a report.
+    /// Punctuality with many pending rows, alone and during a purge, an import and a report.
     Busy,
-    /// What messages take on the disk, alone and with the work that asked for them.
+    /// Disk space of messages, without and with their work rows.
     Size,
-    /// Old notifications removed beside intake: rows a second, and what intake feels of it.
+    /// Purge old notifications during intake: rows per second, and the effect on intake.
     Purge,
-    /// The figures of the outbox while messages are delivered.
+    /// Read the metrics of the outbox during deliveries.
     Kpis,
-    /// One, two and four nodes on one PostgreSQL: processor time for each message.
+    /// One, two and four nodes on one PostgreSQL: processor time per message.
     Nodes,
-    /// Due messages signed, posted to a receiver in this process over kept-open connections, and settled.
+    /// Sign, post and settle due messages, to a receiver in this process over open connections.
     Webhook,
-    /// Intake, delivery and purge for some minutes: the rate at the end and at the beginning, and memory.
+    /// Intake, delivery and purge for some minutes: the rate at the start and the end, and memory.
     Soak,
-    /// Sources reported, 500 a transaction, under 5 settings of 3 offsets: rows ensured; then a look at all of them, unchanged.
+    /// Report sources, 500 per transaction, with 5 settings of 3 offsets; then reconcile all of them unchanged.
     Reminders,
-    /// Notifications forwarded by one site agent and stored by central, durable at both ends.
+    /// Forward notifications from a site agent to the central server, durable at both ends.
     Site,
-    /// Due messages composed and sent over SMTP to a relay in this process, and settled; then mails one after the other.
+    /// Compose, send and settle due messages over SMTP to a relay in this process; then single mails.
     Smtp,
-    /// Events posted 1,000 a request with 50 surveys published, then the same again.
+    /// Post events, 1,000 per request, with 50 published surveys; then post them again.
     Surveys,
-    /// A backup of so many rows while requests come in: how long it takes, and intake beside it.
+    /// Back up many rows during intake: the duration, and the effect on intake.
     Backup,
-    /// People erased among so many rows, one after the other, each with its plan and its proof.
+    /// Erase people from large tables, one after the other, each with its plan and its certificate.
     Erasure,
 }
 
@@ -186,7 +186,7 @@ pub struct Bench {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// One engine on a database of its own.
+/// One engine on its own database.
 pub struct Rig {
     engine: Engine,
     url: String,

@@ -123,7 +123,7 @@ impl Core {
         }
     }
 
-    /// Everybody who waits finds out anew how long.
+    /// Everybody who waits finds out again how long.
     fn wake_all(&self) {
         let woken = std::mem::take(&mut *lock(&self.waiting));
         woken.into_values().for_each(Waker::wake);

@@ -37,7 +37,7 @@ use crate::clock::WrongBy;
 /// The flags of `serve` and `demo`.
 #[derive(Args, Clone, Default)]
 pub struct ServeArgs {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 selects a free port.
     #[arg(long, env = "PUNCTUAL_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// The folder for the database file, blobs and the admin key.
@@ -46,32 +46,32 @@ pub struct ServeArgs {
     /// `postgres://…` or `sqlite:FILE`; a SQLite file in the data folder by default.
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// Where PostgreSQL itself is, if `database_url` leads to a connection pooler such as PgBouncer: nodes wake each other
-    /// over it. Without it such a node looks for new rows every second.
+    /// The address of PostgreSQL itself, if `database_url` is a connection pooler such as PgBouncer: nodes wake each other over
+    /// it. Without it, such a node polls for new rows every second.
     #[arg(long, env = "PUNCTUAL_LISTEN_URL", value_name = "URL", hide_env_values = true)]
     pub listen_url: Option<String>,
-    /// Where files are kept: a folder, or an object store that all nodes share (`s3://bucket/prefix`, `az://container`,
-    /// `gs://bucket`) with its credentials in the provider's own variables; `blobs` in the data folder by default.
+    /// The storage for files: a folder, or an object store shared by all nodes (`s3://bucket/prefix`, `az://container`,
+    /// `gs://bucket`) with credentials in the provider's environment variables; by default `blobs` in the data folder.
     #[arg(long, env = "PUNCTUAL_BLOBS", value_name = "PLACE")]
     pub blobs: Option<String>,
-    /// A clock that the API moves, and every channel captured instead of sent.
+    /// Sandbox: the API moves the clock, and every channel records messages instead of sending them.
     #[arg(long, env = "PUNCTUAL_SANDBOX")]
     pub sandbox: bool,
-    /// A key for everything, at least 16 visible characters; one is made at the first start if none is given.
+    /// The admin key, at least 16 visible characters; by default one is created at the first start.
     #[arg(long, env = "PUNCTUAL_ADMIN_KEY", value_name = "KEY", hide_env_values = true)]
     pub admin_key: Option<String>,
-    /// A file with the master key that secrets are sealed with, one key a line, the newest first; `master.key` in the
-    /// data folder by default, made at the first start.
+    /// The file with the master keys that seal secrets, one key per line, the newest first; by default `master.key` in the data
+    /// folder, created at the first start.
     #[arg(long, env = "PUNCTUAL_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key_file: Option<PathBuf>,
     /// The master key itself, for where a file is no help; several separated by commas, the newest first.
     #[arg(long, env = "PUNCTUAL_MASTER_KEY", value_name = "KEY", hide = true, hide_env_values = true)]
     pub master_key: Option<String>,
-    /// The directory with the files that settings of channels and subscribers may name as `file:NAME`; without it they
-    /// may name none.
+    /// The directory with the files that channels and subscribers can refer to as `file:NAME`; without it, they cannot refer to
+    /// files.
     #[arg(long, env = "PUNCTUAL_SECRETS_DIR", value_name = "DIR")]
     pub secrets_dir: Option<PathBuf>,
-    /// Write the address that is listened on to this file.
+    /// Write the listening address to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
     /// What this node does.
@@ -80,53 +80,53 @@ pub struct ServeArgs {
     /// The configuration file; `punctual.toml` in the working folder is read if it is there.
     #[arg(long, env = "PUNCTUAL_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Networks that messages may go to although they are internal, such as `127.0.0.0/8,10.1.0.0/16:8443`.
+    /// Internal networks that outgoing calls may reach, such as `127.0.0.0/8,10.1.0.0/16:8443`.
     #[arg(long, env = "PUNCTUAL_OUTGOING_ALLOW", value_name = "NETWORKS")]
     pub outgoing_allow: Option<String>,
-    /// Proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1,10.0.0.0/8`; nobody's by default.
+    /// Proxies whose `X-Forwarded-For` is trusted, such as `127.0.0.1,10.0.0.0/8`; none by default.
     #[arg(long, env = "PUNCTUAL_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
     /// This node's name in attempts and logs; the host's name and process by default.
     #[arg(long, env = "PUNCTUAL_NODE", value_name = "NAME")]
     pub node: Option<String>,
-    /// How long a claim is good for without renewal, such as `60s`.
+    /// The lease of a claim: how long it is valid without renewal, such as `60s`.
     #[arg(long, env = "PUNCTUAL_LEASE", value_name = "DURATION")]
     pub lease: Option<String>,
-    /// How often expired claims are looked for, such as `5s`.
+    /// How often the sweep looks for expired leases, such as `5s`.
     #[arg(long, env = "PUNCTUAL_SWEEP_EVERY", value_name = "DURATION")]
     pub sweep_every: Option<String>,
     /// How long ended notifications are kept, such as `365d`.
     #[arg(long, env = "PUNCTUAL_KEEP_FOR", value_name = "DURATION")]
     pub keep_for: Option<String>,
-    /// How long the files of reports are kept, such as `365d`.
+    /// How long report files are kept, such as `365d`.
     #[arg(long, env = "PUNCTUAL_KEEP_FILES_FOR", value_name = "DURATION")]
     pub keep_files_for: Option<String>,
-    /// How long finished work keeps its input and its trace, such as `365d`; its key stays.
+    /// How long finished work keeps its input and trace, such as `365d`; its key is kept forever.
     #[arg(long, env = "PUNCTUAL_KEEP_WORK_FOR", value_name = "DURATION")]
     pub keep_work_for: Option<String>,
-    /// How long finished surveys keep recipients and answers, such as `1095d`; for good, unless this is set.
+    /// How long finished surveys keep recipients and answers, such as `1095d`; forever by default.
     #[arg(long, env = "PUNCTUAL_KEEP_SURVEYS_FOR", value_name = "DURATION")]
     pub keep_surveys_for: Option<String>,
-    /// How long ids of removed messages are known, so that none is sent again, such as `3650d`; for good, unless this is set.
+    /// How long the ids of removed messages are kept, so that none is sent again, such as `3650d`; forever by default.
     #[arg(long, env = "PUNCTUAL_KEEP_IDS_FOR", value_name = "DURATION")]
     pub keep_ids_for: Option<String>,
-    /// How long entries of the audit are kept, such as `3650d`; for good, unless this is set.
+    /// How long audit entries are kept, such as `3650d`; forever by default.
     #[arg(long, env = "PUNCTUAL_KEEP_AUDIT_FOR", value_name = "DURATION")]
     pub keep_audit_for: Option<String>,
-    /// After how long a waiting notification counts as stuck, such as `10m`.
+    /// The age at which a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
     /// How often reminders are reconciled with their sources, such as `6h`; at least a minute.
     #[arg(long, env = "PUNCTUAL_RECONCILE_EVERY", value_name = "DURATION")]
     pub reconcile_every: Option<String>,
-    /// Where links to surveys lead, such as `https://ask.example.org/s/{publicId}`; this server by default.
+    /// The address of survey links, such as `https://ask.example.org/s/{publicId}`; this server by default.
     #[arg(long, env = "PUNCTUAL_SURVEY_URL", value_name = "URL")]
     pub survey_url: Option<String>,
-    /// The address under which people reach this server, such as `https://punctual.example.org`: links to their own
-    /// page, for preferences and to unsubscribe, begin with it.
+    /// The public address of this server, such as `https://punctual.example.org`; links for preferences and unsubscribing start
+    /// with it.
     #[arg(long, env = "PUNCTUAL_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// Run although the database may lose acknowledged rows at a power cut.
+    /// Start even if the database can lose acknowledged rows in a power cut.
     #[arg(long, env = "PUNCTUAL_ACCEPT_WEAK_DURABILITY")]
     pub accept_weak_durability: bool,
     /// Logs as text for people or as JSON lines.
@@ -135,10 +135,10 @@ pub struct ServeArgs {
     /// The collector that traces are sent to over OTLP (HTTP with protobuf), such as `http://127.0.0.1:4318`; none by default.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub otlp_endpoint: Option<String>,
-    /// The whole address for traces, where it is not `/v1/traces` below that of the collector.
+    /// The full address for traces, if it is not `/v1/traces` below the collector's.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", value_name = "URL")]
     pub otlp_traces_endpoint: Option<String>,
-    /// The share of traces that are recorded, from 0 to 1; those that a caller began follow the caller's word.
+    /// The share of traces to record, from 0 to 1; a trace started by a caller follows the caller's decision.
     #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", value_name = "RATIO")]
     pub trace_ratio: Option<f64>,
     /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.

@@ -30,7 +30,7 @@ pub struct KeyArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Make a key; it is shown once.
+    /// Create a key; it is shown once.
     Create {
         /// What it is for.
         name: String,
@@ -41,9 +41,9 @@ enum What {
         #[arg(long, value_delimiter = ',')]
         business_units: Option<Vec<String>>,
     },
-    /// Show every key, without its secret.
+    /// List all keys, without their secrets.
     List,
-    /// End a key.
+    /// Revoke a key.
     Revoke { id: String },
 }
 

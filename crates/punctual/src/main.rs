@@ -55,51 +55,52 @@ struct Cli {
 enum Command {
     /// Run the server: API and workers.
     Serve(config::ServeArgs),
-    /// Run the server with sample data, a clock you can move, and channels that capture instead of send.
+    /// Run the server as a sandbox with sample data: the clock can be moved, and channels record messages instead of sending
+    /// them.
     Demo(config::ServeArgs),
-    /// Run the agent of a site: it stores what local scripts hand in and forwards it to the central server.
+    /// Run a site agent: it stores notifications of local scripts and forwards them to the central server.
     Site(site::SiteArgs),
     /// Send a notification to a list, through the site agent on this machine; prints the id.
     Notify(notify::NotifyArgs),
     /// Show the status of a notification, by the id that `notify` printed.
     Status(notify::StatusArgs),
-    /// Bring the database's schema up to date and stop.
+    /// Migrate the database schema and exit.
     Migrate(migrate::MigrateArgs),
-    /// Make, list and revoke API keys, directly in the database.
+    /// Create, list and revoke API keys, directly in the database.
     Key(keys::KeyArgs),
-    /// Manage the master key that secrets in the database are sealed with.
+    /// Manage the master key that seals the secrets in the database.
     Secrets(secrets::SecretsArgs),
-    /// Check whether a running server is ready; the exit code says so too.
+    /// Check whether a running server is ready; exits with 0 if it is, otherwise with 1.
     Ready(ready::ReadyArgs),
-    /// Check that the audit is as it was written, or erase what it says about somebody, directly in the database.
+    /// Verify that the audit log is unchanged, or erase details about a person, directly in the database.
     Audit(audit::AuditArgs),
     /// Copy database and files into a new folder, also while a server is running.
     Backup(backup::BackupArgs),
-    /// Restore a backup into a new data folder or an empty database; what was due since then waits for a person.
+    /// Restore a backup into a new data folder or an empty database; everything due since then waits for an operator.
     Restore(restore::RestoreArgs),
-    /// Check an installation: configuration, database, clock, disk, keys, channels; each finding with its repair.
+    /// Check an installation (configuration, database, clock, disk, keys, channels) and print each finding with its repair.
     Doctor(doctor::DoctorArgs),
-    /// Check a database as a whole: the file, what rows point at, the audit, counters, missing files.
+    /// Check a whole database: the file, references, the audit chain, counters, missing files.
     Verify(verify::VerifyArgs),
-    /// Make a running server process everything that is ready, once.
+    /// Make a running server run one pass over all due work.
     Tick(tick::TickArgs),
-    /// Write all definitions of a running server into files, one each, for version control.
+    /// Write all definitions of a running server into files for version control, one file each.
     Export(definitions::ExportArgs),
     /// Make a running server's definitions match files, all or nothing; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
-    /// Show how files and a running server's definitions differ: exit code 0 if they do not, 1 if they do, 2 on an error.
+    /// Compare files with the definitions of a running server; exits with 0 if they are equal, 1 if they differ, 2 on an error.
     Diff(definitions::DiffArgs),
-    /// Print the JSON Schemas that editors check files of definitions with.
+    /// Print the JSON Schemas of definition files, for editors.
     Schema(definitions::SchemaArgs),
-    /// Hand events from a file to a running server, for the surveys that ask about them.
+    /// Import events from a file into a running server, for the surveys triggered by them.
     Surveys(surveys::SurveysArgs),
-    /// Bring sources from a file into a running server.
+    /// Import sources from a file into a running server.
     Sources(sources::SourcesArgs),
-    /// Find and repair reminders on a running server that a missed event left wrong.
+    /// Reconcile the reminders of a running server with their sources.
     Reconcile(reconcile::ReconcileArgs),
-    /// Measure how fast and how punctual this machine is.
+    /// Measure the throughput and the delays of this machine.
     Bench(bench::BenchArgs),
-    /// Print what a shell needs to complete these commands: `punctual completions bash`.
+    /// Print shell completions: `punctual completions bash`.
     Completions(completions::CompletionsArgs),
 }
 

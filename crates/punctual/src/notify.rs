@@ -26,7 +26,7 @@ const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(250);
 #[command(after_help = "Exit codes: 0 accepted (with --wait: delivered), 1 not accepted, 2 wrong usage, \
     3 with --wait: will not be delivered unless a person acts, 4 with --wait: still under way when the time was over.")]
 pub struct NotifyArgs {
-    /// The list to notify, as central knows it.
+    /// The key of the list to notify.
     #[arg(long, value_name = "LIST")]
     to: String,
     #[arg(long)]
@@ -34,16 +34,16 @@ pub struct NotifyArgs {
     /// The text; from standard input when absent or `-`.
     #[arg(long)]
     body: Option<String>,
-    /// The thing that it is about, such as a machine.
+    /// The object it is about, such as a machine.
     #[arg(long)]
     instance: Option<String>,
     /// The script that sends it.
     #[arg(long)]
     script: Option<String>,
-    /// A GUID of your own: the same one again with the same content sends nothing twice.
+    /// Your own GUID as the idempotency key: the same id with the same content is sent once.
     #[arg(long)]
     id: Option<String>,
-    /// Wait until it is delivered or will not be.
+    /// Wait until it is delivered or has failed.
     #[arg(long)]
     wait: bool,
     /// How long to wait at most.

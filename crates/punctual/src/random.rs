@@ -8,7 +8,7 @@ pub struct SystemRandom;
 impl Random for SystemRandom {
     fn bytes(&self, into: &mut [u8]) {
         if let Err(error) = getrandom::fill(into) {
-            // Without it no key, link or id is safe; there is nothing to go on with.
+            // Without it no key, link or id is safe; there is nothing to continue with.
             eprintln!("punctual: the system gives no random bytes: {error}");
             std::process::abort();
         }

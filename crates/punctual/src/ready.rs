@@ -21,7 +21,7 @@ pub struct ReadyArgs {
     /// Where the server of this machine listens, in the variable that the server itself reads.
     #[arg(long, env = "PUNCTUAL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Also ask whether the database takes writes.
+    /// Also check that the database accepts writes.
     #[arg(long)]
     write: bool,
 }

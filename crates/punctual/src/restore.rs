@@ -28,10 +28,10 @@ use crate::{
 
 #[derive(Args)]
 pub struct RestoreArgs {
-    /// The folder that `punctual backup` made; none with `--mark-only`.
+    /// The folder created by `punctual backup`; not used with `--mark-only`.
     #[arg(required_unless_present = "mark_only")]
     source: Option<PathBuf>,
-    /// Only mark a database that was brought back in another way, such as PostgreSQL's own: what was due waits for a person.
+    /// Only mark a database that was restored with other tools: everything due since the backup waits for an operator.
     #[arg(long, conflicts_with = "source")]
     mark_only: bool,
     #[command(flatten)]

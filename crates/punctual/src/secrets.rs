@@ -22,24 +22,24 @@ pub struct SecretsArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Print a new master key, to be put in front of the present one on every node.
+    /// Print a new master key; put it in front of the present one on every node.
     NewKey,
-    /// Let a running server seal every secret anew, with the first key it has.
+    /// Make a running server seal every secret again, with its first key.
     Rekey {
         #[command(flatten)]
         remote: RemoteArgs,
-        /// Make a key first and put it in front of the others: for one server with a key file.
+        /// First create a new key and put it in front of the others; for a single server with a key file.
         #[arg(long)]
         new_key: bool,
         /// Print the answer as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Remove all sealed secrets, directly in the database: for when the master key is lost.
+    /// Remove all sealed secrets, directly in the database, if the master key is lost.
     Forget {
         #[command(flatten)]
         serve: Box<ServeArgs>,
-        /// Yes, the secrets are to be entered again.
+        /// Confirm that all secrets must be entered again.
         #[arg(long)]
         confirm: bool,
     },
@@ -56,7 +56,7 @@ pub async fn run(args: SecretsArgs) -> Result<()> {
             } else {
                 let key = answer["keyId"].as_str().unwrap_or_default();
                 let channels = answer["resealed"].as_u64().unwrap_or(0);
-                println!("The master key `{key}` is in use; {channels} channels were sealed anew.");
+                println!("The master key `{key}` is in use; {channels} channels were sealed again.");
             }
         }
         What::Forget { serve, confirm } => forget(Config::read(*serve, "./punctual-data")?, confirm).await?,

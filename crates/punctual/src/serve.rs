@@ -55,7 +55,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     until_signal(config.limits.clone(), listener, &node, routes, stop, running, presence).await
 }
 
-/// Whether links in messages would lead to this machine alone.
+/// Whether links in messages would only work on this machine.
 fn leads_nowhere(config: &Config, address: SocketAddr) -> bool {
     config.public_url.is_none() && (address.ip().is_loopback() || address.ip().is_unspecified())
 }
@@ -208,7 +208,7 @@ pub fn console_lines(address: &str, link: Option<&str>) -> String {
     )
 }
 
-/// Writes it in one go: whoever reads the first lines and goes away must not end the server.
+/// Writes it at once: whoever reads the first lines and goes away must not end the server.
 pub fn say(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -34,7 +34,7 @@ pub struct SiteArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Show the event log: failures to forward, rows that wait long, rows that central refused.
+    /// Show the event log: forwarding failures, rows that wait long, rows that the central server refused.
     Log(log::LogArgs),
 }
 

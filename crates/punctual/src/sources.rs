@@ -87,7 +87,7 @@ pub async fn run(args: SourcesArgs) -> Result<()> {
         println!("{}", json!({ "accepted": done.accepted, "stale": done.stale, "rejected": done.rejected }));
     } else {
         println!(
-            "{} accepted, {} older than what is known, {} refused",
+            "{} accepted, {} older than the stored state, {} refused",
             done.accepted, done.stale, done.rejected
         );
     }

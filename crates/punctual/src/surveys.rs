@@ -1,7 +1,7 @@
 //! `punctual surveys ingest FILE.csv`: events from a file, for the surveys that ask about them.
 //!
-//! A line that cannot be taken is named and the rest goes on. The same file again changes nothing: what was reported before is
-//! skipped.
+//! A line that cannot be taken is named and the rest continues. The same file again changes nothing: what was reported before
+//! is skipped.
 
 use std::{io::Read, path::PathBuf, process::ExitCode};
 
@@ -21,7 +21,7 @@ pub struct SurveysArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Hand in the rows of a CSV file as events.
+    /// Import the rows of a CSV file as events.
     ///
     /// The first line names the columns. `recipient.address`, `recipient.locale` and `recipient.customerRef` say whom to
     /// ask; every other column is a field of the event.
@@ -148,7 +148,7 @@ async fn hand_in(
     Ok(())
 }
 
-/// What became of the file.
+/// The outcome of the file.
 #[derive(Default)]
 struct Sums {
     created: u64,

@@ -1,4 +1,4 @@
-//! Compressed bodies: whether one is, and what it becomes, within a bound.
+//! Detects and decompresses gzip bodies, with a size limit.
 
 use std::io::Read;
 

@@ -14,8 +14,8 @@ use crate::{
 
 /// Give a webhook a new signing secret
 ///
-/// The new secret is shown once. The present one becomes `previousSecret`, and every message carries both signatures
-/// until it is taken away with `PUT` and null.
+/// The new secret is shown once. The present one becomes `previousSecret`, and every message carries both signatures until you
+/// remove it with `PUT` and null.
 #[utoipa::path(post, path = "/api/v1/channels/{key}/rotate-secret", tag = "Channels", security(("key" = ["admin"])),
     params(("key" = String, Path, example = "webhook:bi")), responses((status = 200, body = RotatedSecret)))]
 pub async fn rotate(

@@ -17,8 +17,8 @@ use crate::{
 
 /// Export every definition
 ///
-/// By kind and id, each in the shape that its own route takes, always in the same order. A secret is the reference that is
-/// stored, such as `env:NAME`, or `{"set": true}`: an import keeps the one that the server has.
+/// Definitions by kind and id, each in the format of its own route, always in the same order. A secret is its stored reference,
+/// such as `env:NAME`, or `{"set": true}`; an import then keeps the server's secret.
 #[utoipa::path(get, path = "/api/v1/definitions", tag = "Definitions", security(("key" = ["read"])),
     responses((status = 200, body = DefinitionsDocument)))]
 pub async fn export(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
@@ -32,9 +32,10 @@ pub async fn export(State(app): State<Shared>, _caller: Caller<Read>) -> Answer 
 
 /// Import definitions, or see what an import would change
 ///
-/// Everything is checked, also against what else is in the document, and all of it is stored or nothing. What is not given
-/// stays, unless `prune` is set: then it is removed, of the kinds that are given. The response names each field that changes;
-/// right after an import there is none. Each definition is in the audit as if it had been saved alone.
+/// The whole document is checked, including references within it, and stored completely or not at all. Definitions that are not
+/// in the document stay, unless `prune` is set: then they are removed, for the kinds in the document. The response names each
+/// changed field; a second import of the same document changes nothing. The audit log records each definition as if it were
+/// saved separately.
 #[utoipa::path(post, path = "/api/v1/definitions", tag = "Definitions", security(("key" = ["admin"])),
     request_body(content = DefinitionsRequest, example = json!({"plan": true, "definitions": {"lists": {"ops": {"type": "email", "targets": ["a@example.org"]}}}})),
     responses((status = 200, body = DefinitionsPlan)))]

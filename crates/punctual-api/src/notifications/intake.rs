@@ -37,7 +37,7 @@ use crate::{
 #[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"]), ("key" = ["send"])),
     request_body(content = inline(shapes::OneOrMany<NotificationRequest>), example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
     responses((status = 201, body = NotificationAccepted),
-        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<NotificationAccepted>))))]
+        (status = 200, description = "The existing object in its current state; for an array, the outcome of each item", body = inline(shapes::KnownOrBatch<NotificationAccepted>))))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<SendNow>,

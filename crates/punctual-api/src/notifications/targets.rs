@@ -1,4 +1,4 @@
-//! What became of each target: the latest attempt, what the provider reported later, and who was left out.
+//! The outcome of each target: the latest attempt, the receipt, and skipped targets.
 
 use std::borrow::Cow;
 

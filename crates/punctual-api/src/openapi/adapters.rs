@@ -1,4 +1,5 @@
-//! The settings of channels, subscribers and consumers in the document: a schema for each adapter, made of what it says about itself.
+//! The settings of channels, subscribers and consumers in the document: a schema for each adapter, generated from its
+//! description.
 
 use punctual_channels::{described, described_consumers};
 use punctual_model::{AboutAdapter, Setting, SettingKind};
@@ -16,7 +17,7 @@ const STORED_SECRET: &str = "StoredSecret";
 pub fn describe_settings(document: &mut Value) {
     document["components"]["schemas"][STORED_SECRET] = json!({
         "type": "object",
-        "description": "A secret that is stored and stays as it is: what reading and exporting show in its place.",
+        "description": "A stored secret, kept unchanged. Reading and exporting return this in its place.",
         "properties": {"set": {"type": "boolean"}},
         "required": ["set"],
     });
@@ -37,7 +38,9 @@ fn describe(
         choices.push(json!({ "$ref": format!("{SCHEMAS}{schema}") }));
         schemas[schema] = settings(name, about);
     }
-    choices.push(json!({"type": ["object", "null"], "description": "The settings of an adapter of your own, or none."}));
+    choices.push(
+        json!({"type": ["object", "null"], "description": "The settings of a custom adapter, or none."}),
+    );
     for holder in holders {
         let field = &mut schemas[holder]["properties"]["settings"];
         let description = field["description"].clone();

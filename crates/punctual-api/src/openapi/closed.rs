@@ -1,8 +1,8 @@
 //! Request objects are closed and responses stay open.
 //!
-//! Every object that a request can reach takes the fields of its reader and no others, as the reader itself does
-//! (`punctual_wire::Fields`). It holds for all request schemas by where they are used, so that a new one needs nothing.
-//! A schema that requests and responses share has two forms: the closed one gets the name with `Input`.
+//! Every object in a request accepts only the fields of its reader, like the reader itself (`punctual_wire::Fields`). This
+//! applies to all request schemas automatically. A schema shared by requests and responses has two forms: the closed one gets
+//! the suffix `Input`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

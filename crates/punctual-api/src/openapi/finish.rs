@@ -1,8 +1,8 @@
-//! From what stands beside the handlers to the document that is served.
+//! Completes the descriptions of the handlers to the served document.
 //!
-//! The macros describe each type by itself; what holds for all of them is done here, once and for every route: flattened parts
-//! become fields, generic pages refer to what they hold, request objects are closed, operations get names, and every
-//! response says what it is.
+//! The macros describe each type separately. This module applies the common rules to every route: flattened parts become
+//! fields, generic pages refer to their item type, request objects are closed, operations get names, and every response has a
+//! description.
 
 use std::collections::{BTreeMap, BTreeSet};
 

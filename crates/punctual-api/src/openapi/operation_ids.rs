@@ -1,7 +1,7 @@
 //! Names of operations, for people and for generated clients: `createNotification`, `listNotifications`.
 //!
-//! A name follows from method and path, so that a new route has one by itself. Where that would say little or would name two
-//! operations alike, the name is given here.
+//! A name is derived from method and path, so a new route gets one automatically. This module lists names for routes where the
+//! derived name would be unclear or not unique.
 
 /// Names that do not follow from the path.
 const GIVEN: [(&str, &str, &str); 37] = [

@@ -13,7 +13,7 @@ pub enum OneOrMany<T: ToSchema> {
     Many(Vec<T>),
 }
 
-/// What is returned for one item that was known; for an array, what became of each.
+/// The response for one known item; for an array, the outcome of each item.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "described, never made")]

@@ -28,7 +28,8 @@ use crate::{
 
 /// Make the secret link to the calendar of an organisation or a person
 ///
-/// It is shown once. Whoever has it sees the calendar, without a key; making it again ends the old one.
+/// The link is shown once. Everyone with the link can read the calendar, without a key; creating a new link revokes the old
+/// one.
 #[utoipa::path(post, path = "/api/v1/operations/feeds", tag = "Operations", security(("key" = ["author"])),
     request_body(content = FeedRequest, example = json!({"organisation": "choir"})), responses((status = 201, body = Feed)))]
 pub async fn post(
@@ -90,10 +91,9 @@ async fn feed(State(app): State<Shared>, Segments(file): Segments<String>) -> Re
 
 /// Import a calendar file
 ///
-/// Events and to-dos are taken with their rules; one that was imported before is changed where the file differs. Those who
-/// attend are matched with people by their e-mail address; `creator` stands for an organiser who is not known. What repeats
-/// becomes an event for each of its dates within a year, and dates that the file no longer has are removed. What is not taken
-/// is named with its line.
+/// Imports events and to-dos with their rules; an event imported before is updated where the file differs. Attendees are
+/// matched with people by e-mail address; `creator` replaces an unknown organiser. A recurring event becomes one event for each
+/// date within a year; dates that are no longer in the file are removed. Skipped entries are listed with their line.
 #[utoipa::path(post, path = "/api/v1/operations/import", tag = "Operations", security(("key" = ["author"])),
     params(("creator" = String, Query), ("organisation" = Option<String>, Query), ("businessUnit" = Option<String>, Query)),
     request_body(content = String, content_type = "text/calendar"), responses((status = 200, body = Imported)))]

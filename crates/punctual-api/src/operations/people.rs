@@ -58,7 +58,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 
 /// Remove a person
 ///
-/// Events and tasks keep the id; whoever is behind it gets nothing any more.
+/// Events and tasks keep the id; the person gets no further messages.
 #[utoipa::path(delete, path = "/api/v1/operations/people/{id}", tag = "Operations", security(("key" = ["author"])),
     params(("id" = String, Path)), responses((status = 204)))]
 pub async fn delete(

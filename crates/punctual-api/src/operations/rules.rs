@@ -31,7 +31,7 @@ use crate::{
 
 /// Add a rule to an event or task
 ///
-/// At its start or end there is at most one each (`at_subject_date`); others are extra.
+/// There is at most one rule at the start and one at the end (`at_subject_date`); all others are extra.
 #[utoipa::path(post, path = "/api/v1/operations/rules", tag = "Operations", security(("key" = ["author"])),
     request_body(content = RuleRequest, example = json!({"subjectType": "event", "subjectId": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "rule": {"type": "relative", "anchor": "start", "offset": "-24h"}, "channels": ["email"]})),
     responses((status = 201, body = Rule)))]
@@ -84,7 +84,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
-/// Look at a rule; a deleted one stays readable
+/// Read a rule; a deleted rule stays readable
 #[utoipa::path(get, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Rule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {

@@ -1,4 +1,4 @@
-//! Which parameters each route knows: those of the OpenAPI document, so that the two cannot differ.
+//! The known parameters of each route, taken from the OpenAPI document, so that the two cannot differ.
 
 use std::collections::HashMap;
 

@@ -39,9 +39,9 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
 
 /// Take a run
 ///
-/// Before anything is made for it. Whoever is first owns it; the same owner asking again gets what it has reported. The
-/// other side gets 409 `owned_by_other`, and makes nothing. So does a lower version of the same owner; a higher one takes a run
-/// over that is not delivered.
+/// Call this before you generate anything for the run. The first caller becomes the owner; the same owner gets its reported
+/// coordinates again. Another owner gets 409 `owned_by_other` and must not deliver the run. So does a lower version of the same
+/// owner; a higher version takes over a run that is not delivered.
 #[utoipa::path(post, path = "/api/v1/report-runs/{key}/ownership", tag = "Report runs", security(("key" = ["ingest"])),
     params(("key" = String, Path)), request_body = OwnershipRequest, responses((status = 200, body = Ownership)))]
 pub async fn take(
@@ -79,7 +79,7 @@ pub async fn take(
 
 /// Report on a run
 ///
-/// `deliveryCreated` with the coordinates of what was made, or `cancelled`: then the run is free again.
+/// `deliveryCreated` with the coordinates of the delivery, or `cancelled` to release the run.
 #[utoipa::path(patch, path = "/api/v1/report-runs/{key}/ownership", tag = "Report runs", security(("key" = ["ingest"])),
     params(("key" = String, Path)), request_body = OwnershipReport, responses((status = 200, body = Ownership)))]
 pub async fn report(

@@ -63,11 +63,11 @@ pub async fn get(
 
 /// Set the stage of a rollout
 ///
-/// At stage 2 `runs` chooses single ones of the runs that people ask for.
+/// At stage 2, `runs` selects single manual runs.
 ///
-/// Past stage 0 all points of the checklist must be confirmed, with this call or before. An allowlist is the set of
-/// subscriptions and business units at stage 2 and beyond. A lower stage gives back what was taken here, is not delivered, and
-/// is the old scheduler's now.
+/// Above stage 0, all points of the checklist must be confirmed, in this call or earlier. The allowlist is the set of
+/// subscriptions and business units at stage 2 or higher. A lower stage releases runs that Punctual took and has not delivered,
+/// if the old scheduler makes them at that stage.
 #[utoipa::path(put, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["operate"])),
     params(("scope" = String, Path), ("id" = String, Path)),
     request_body(content = RolloutRequest, example = json!({"stage": 1, "confirm": ["deliveryPath", "oldScheduler", "ownershipStorage"]})),
@@ -96,7 +96,7 @@ pub async fn put(
     }
 }
 
-/// End a rollout: everything has moved over, and there is no old scheduler any more
+/// End a rollout: the migration is complete and the old scheduler is no longer used
 #[utoipa::path(delete, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["operate"])),
     params(("scope" = String, Path), ("id" = String, Path)), responses((status = 204)))]
 pub async fn delete(

@@ -180,7 +180,7 @@ pub async fn ownership(
     JsonResponse::ok(&ownership)
 }
 
-/// Where what was made for a run lies
+/// The coordinates of a run
 #[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/coordinates", tag = "Report runs", security(("key" = ["read"])),
     params(("guid" = String, Path), ("run" = String, Path)), responses((status = 200, body = Coordinates)))]
 pub async fn coordinates(
@@ -226,8 +226,8 @@ pub async fn artefact(
 
 /// Try a run again
 ///
-/// Under the same key and ownership. Of one that was delivered, only messages that are parked are retried: nothing is
-/// made a second time.
+/// The retry keeps the key and the ownership. For a delivered run, only parked messages are retried; the report is not
+/// generated again.
 #[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/retry", tag = "Report runs", security(("key" = ["operate"])),
     params(("guid" = String, Path), ("run" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = AutomationRun)))]
 pub async fn retry(

@@ -87,7 +87,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 
 /// Define a subscription, whole
 ///
-/// One of that guid is changed; where there is none, it is made.
+/// Changes the object with that guid, or creates it.
 #[utoipa::path(put, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
     params(("guid" = String, Path)), request_body(content = ReportSubscriptionRequest, example = json!({"name": "Weekly deliveries", "cadence": {"cron": "0 8 * * MON", "timeZone": "Europe/Berlin"},
         "report": {"source": {"builtin": "delivery-kpis"}, "format": ["html"]}, "recipients": {"addresses": ["a@b.example"]}, "channel": "email:default"})), responses((status = 200, body = ReportSubscription)))]
@@ -113,7 +113,7 @@ pub async fn put(
 
 /// Change some fields of a subscription
 ///
-/// A field that is given replaces the one that was there, whole; null takes it away. The next run is planned anew.
+/// A given field replaces the stored one completely; null removes it. The next run is planned again.
 #[utoipa::path(patch, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
     params(("guid" = String, Path)), request_body(content = Object, example = json!({"cadence": {"cron": "0 9 * * MON", "timeZone": "Europe/Berlin"}})),
     responses((status = 200, body = ReportSubscription)))]

@@ -1,8 +1,8 @@
-//! Who is connected, and who has to go when there is no room.
+//! Tracks connections and closes some when the limit is reached.
 //!
-//! A connection that waits for the head of a request, be it idle or slow, is the first to go: the one that has waited
-//! longest makes room for the next. So slow clients never keep others out. Where all are busy, a new connection is taken
-//! as a spare: it may ask for probes alone.
+//! Connections that wait for a request head, idle or slow, are closed first, starting with the one that has waited longest.
+//! Slow clients can therefore not lock out others. If all connections are busy, a new one is accepted as a spare, which only
+//! serves probes.
 
 use std::{
     collections::HashMap,

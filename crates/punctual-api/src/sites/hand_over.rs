@@ -1,4 +1,4 @@
-//! The hand-over from a site: many notifications in their order, one acknowledgement for each, after the commit.
+//! Forwarding from a site: many notifications in order, one acknowledgement for each, after the commit.
 
 use std::{borrow::Cow, collections::HashSet};
 

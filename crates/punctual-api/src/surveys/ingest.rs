@@ -23,7 +23,7 @@ use crate::{
 
 /// Tell events that surveys may ask about, at most 10,000
 ///
-/// Each event makes one instance of every trigger that takes it; one that was reported before returns its first instance.
+/// Each event creates one instance for every matching trigger; a repeated event returns its first instance.
 #[utoipa::path(post, path = "/api/v1/surveys/triggers/ingest", tag = "Surveys", security(("key" = ["ingest"])),
     request_body(content = IngestRequest, example = json!({"eventKind": "service-visit-closed", "items": [{"payload": {"wip": "40956", "dealerId": "1", "jobType": "GR"},
         "recipient": {"address": "+964 770 000 0001", "locale": "ar", "customerRef": "cust-123"}}]})),

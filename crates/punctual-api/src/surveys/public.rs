@@ -79,7 +79,7 @@ pub async fn opened(State(app): State<Shared>, _visitor: Visitor, Segments(id): 
 
 /// Answer
 ///
-/// The first valid answer counts. The same `submissionId` again gets the same result; another one is refused.
+/// The first valid answer counts. The same `submissionId` again returns the same result; another one is refused.
 #[utoipa::path(post, path = "/api/v1/public/surveys/{publicId}/responses", tag = "Survey links",
     params(("publicId" = String, Path)),
     request_body(content = ResponseRequest, example = json!({"submissionId": "a-1", "answers": {"rate": 9}, "meta": {"agentId": "agent-7"}})),

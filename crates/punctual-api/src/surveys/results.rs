@@ -1,4 +1,4 @@
-//! What the answers of a survey come to, as figures and as a table.
+//! The results of a survey, as figures and as a table.
 
 use axum::{
     extract::State,
@@ -45,9 +45,10 @@ fn filter(parameters: Vec<(String, String)>) -> Result<ResultsFilter, Failure> {
 
 /// What the answers come to
 ///
-/// Counts and shares of every answer, the NPS, the response rate and the median time to answer, by day and by trigger.
-/// Any field of the event limits them: `?candidate.dealerId=1`. Of a survey with more than 10,000 links, all are counted behind the
-/// requests: an answer has what was counted last, at `countedAt`, and the newest links alone (`newest`) until there is such a count.
+/// Counts and shares of every answer, the NPS, the response rate and the median time to answer, by day and by trigger. Any
+/// field of the event limits them: `?candidate.dealerId=1`. For a survey with more than 10,000 links, results are computed in
+/// the background: the response has the latest result and its time, `countedAt`; before the first result it covers only the
+/// newest links (`newest`).
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results", tag = "Surveys", security(("key" = ["read"])),
     params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = SurveyResults)))]
@@ -67,8 +68,8 @@ pub async fn get(
 
 /// Every answer as CSV
 ///
-/// One row for each answer and one column for each question. A cell that a spreadsheet would take for a formula begins
-/// with an apostrophe.
+/// One row for each answer and one column for each question. A cell that a spreadsheet would treat as a formula begins with an
+/// apostrophe.
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results.csv", tag = "Surveys", security(("key" = ["read"])),
     params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = String, content_type = "text/csv")))]

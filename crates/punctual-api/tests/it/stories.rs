@@ -308,7 +308,7 @@ async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
         })
     );
     let attempts = tables.as_array().unwrap().iter().find(|one| one["table"] == "attempts").unwrap();
-    assert_eq!(attempts["rule"], "Goes with its row of notifications");
+    assert_eq!(attempts["rule"], "Removed with its row of notifications");
     bed.accept_to(&["a@example.org"]).await;
     bed.tick().await;
     let early = client.post("/api/v1/retention/purge", json!({})).await.expect(200);

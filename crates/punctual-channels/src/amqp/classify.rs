@@ -1,4 +1,4 @@
-//! What the broker's answers mean: plain values in, an outcome out.
+//! Maps responses of the broker to outcomes; pure.
 
 use lapin::{Confirmation, Error, ErrorKind};
 use punctual_model::ReasonCode;

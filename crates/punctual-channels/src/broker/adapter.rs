@@ -1,4 +1,4 @@
-//! The adapter of brokers: what each of them says itself, and what is the same for all.
+//! The generic adapter for brokers, with the parts that each broker provides.
 
 use std::{
     marker::PhantomData,

@@ -57,7 +57,7 @@ pub(crate) static AMQP: AboutAdapter = AboutAdapter {
         Setting::text(
             "deadLetterQueue",
             "Dead letters",
-            "where what is refused goes, such as orders-refused",
+            "the queue for refused events, such as orders-refused",
         )
         .required(),
         BATCH,
@@ -77,7 +77,7 @@ pub(crate) static AMQP1: AboutAdapter = AboutAdapter {
         Setting::text(
             "deadLetterAddress",
             "Dead letters",
-            "where what is refused goes, such as orders-refused",
+            "the queue for refused events, such as orders-refused",
         )
         .required(),
         Setting::text("virtualHost", "Virtual host", "the virtual host, as RabbitMQ has them")

@@ -53,7 +53,11 @@ impl Source for Amqp1Address {
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>, batch: usize) -> Option<Self> {
         if url.is_some_and(|url| !matches!(url.url.path(), "" | "/")) {
-            reader.fault("url", "url_invalid", "the URL ends with the host; what is read is `address`");
+            reader.fault(
+                "url",
+                "url_invalid",
+                "the URL must end with the host; `address` has the queue or topic",
+            );
         }
         let credentials = reader.credentials();
         let (address, dead_letter_address) = two_places(reader, ["address", "deadLetterAddress"]);

@@ -1,4 +1,4 @@
-//! Which addresses are public: plain values, one list for each family.
+//! The public address ranges, one list for each address family.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -20,7 +20,7 @@ const LONGEST: usize = 2_048;
 pub struct UrlFault {
     /// `url_invalid`, `url_scheme`, `url_userinfo`, `url_port`, `url_forbidden` or `url_host`.
     pub code: &'static str,
-    /// The same for every forbidden address: whoever may only send learns nothing of what is inside.
+    /// The same for every forbidden address: a caller with only the right to send learns nothing about the internal network.
     pub detail: String,
     /// What a start that allows the address would say.
     allowed_by: Option<String>,

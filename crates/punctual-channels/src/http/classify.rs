@@ -1,4 +1,4 @@
-//! What an HTTP answer means for the message: plain values in, an outcome out.
+//! Maps HTTP responses to outcomes; pure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What JetStream's answer means: plain values in, an outcome out.
+//! Maps responses of JetStream to outcomes; pure.
 
 use punctual_model::{ReasonCode, SendOutcome};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a provider says about itself (OpenID Connect Discovery 1.0).
+//! Provider metadata (OpenID Connect Discovery 1.0).
 
 use punctual_model::SignOnFault;
 use serde_json::Value;

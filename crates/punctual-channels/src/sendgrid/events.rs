@@ -1,4 +1,4 @@
-//! SendGrid's event webhook: batches of what became of mails, signed with ECDSA over the time and the body.
+//! SendGrid's event webhook: batches of the outcome of mails, signed with ECDSA over the time and the body.
 
 use punctual_model::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, SuppressionReason};
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn receipt(event: &Value) -> Option<Receipt> {
     Some(receipt)
 }
 
-/// SendGrid drops what goes to an address on a list of its own, and says on which.
+/// SendGrid drops what goes to an address on its own list, and says on which.
 fn after_drop(reason: &str) -> Option<SuppressionReason> {
     match reason {
         "Bounced Address" | "Invalid" => Some(SuppressionReason::HardBounce),
@@ -55,7 +55,7 @@ fn after_drop(reason: &str) -> Option<SuppressionReason> {
     }
 }
 
-/// The id in an event goes on behind that of the answer to our call.
+/// The id in an event continues behind that of the answer to our call.
 fn message_id(id: &str) -> &str {
     let end = [".filter", ".recvd", ".recv"].iter().filter_map(|mark| id.find(mark)).min();
     &id[..end.unwrap_or(id.len())]

@@ -1,4 +1,4 @@
-//! What a reply of the relay means for the message: plain values in, an outcome out.
+//! Maps replies of the relay to outcomes; pure.
 
 use punctual_model::{ReasonCode, SendOutcome};
 

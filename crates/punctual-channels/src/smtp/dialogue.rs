@@ -1,4 +1,4 @@
-//! The dialogue with the relay: which connection takes a mail, and what becomes of the connection.
+//! The dialogue with the relay, and the reuse of connections.
 
 use punctual_model::ReasonCode;
 use std::{

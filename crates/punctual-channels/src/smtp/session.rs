@@ -231,8 +231,8 @@ impl Session {
         Ok(commands)
     }
 
-    /// Gives the relay the envelope, in one write where it takes several commands at once: one round trip instead of
-    /// three. The content never goes along, so that it is known whether the relay has it.
+    /// Gives the relay the envelope, in one write where it takes several commands at once: one round trip instead of three. The
+    /// content never is sent along, so that it is known whether the relay has it.
     async fn open_mail(&mut self, commands: &[String]) -> Result<(), Failure> {
         if !self.pipelines {
             for command in commands {
@@ -247,7 +247,7 @@ impl Session {
         while replies.len() < commands.len() && !replies.iter().any(is_lost) {
             replies.push(self.connection.read_response().await);
         }
-        // Some relays take DATA after they have refused the only recipient. Nothing may be sent to such a one any more.
+        // Some relays take DATA after they have refused the only recipient. Nothing more may be sent to such a relay.
         self.in_content = replies.len() == commands.len() && replies.last().is_some_and(Result::is_ok);
         // The first no says why; those after it follow from it.
         Ok(replies.into_iter().try_for_each(|reply| reply.map(drop))?)

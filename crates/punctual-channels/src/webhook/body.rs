@@ -1,4 +1,4 @@
-//! What a webhook says.
+//! The body of a webhook.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use punctual_model::Outgoing;

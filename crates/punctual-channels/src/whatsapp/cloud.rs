@@ -1,7 +1,7 @@
 //! WhatsApp through Meta's Cloud API.
 //!
-//! Meta takes no idempotency key; our message id goes along as `biz_opaque_callback_data` and comes back with the
-//! status of the message.
+//! Meta takes no idempotency key; our message id is sent along as `biz_opaque_callback_data` and comes back with the status of
+//! the message.
 
 use punctual_model::{
     AboutAdapter, Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,

@@ -1,4 +1,5 @@
-//! Erasing personal data from the audit: payload and salt go, the digest stays good, and an entry says so.
+//! Erases personal data from the audit log: payload and salt are emptied, the digest stays valid, and a new entry records the
+//! erasure.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,5 +1,5 @@
-//! The purge of the audit, where an installation has set how long it keeps it: sealed entries go from the beginning, and the
-//! digest of the last one stays, signed, as the place from which the rest is checked.
+//! Purges the audit log if a retention time is set: removes a sealed prefix and keeps the signed digest of the last removed
+//! entry as the checkpoint for verification.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

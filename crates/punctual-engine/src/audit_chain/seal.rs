@@ -1,8 +1,8 @@
 //! Sealing: one node at a time, in the order of the entries' numbers, behind transactions that are still open.
 //!
-//! PostgreSQL gives out numbers before a commit, so an entry with a lower number may become visible later. A number may be
-//! sealed once every transaction that was writing entries when it was seen has ended: its lock on the table is gone. On a
-//! busy node that takes a sweep longer, and costs writers nothing.
+//! PostgreSQL assigns numbers before the commit, so an entry with a lower number can become visible later. A number is sealed
+//! once every transaction has ended that was writing entries when it was first seen, that is, when their table locks are gone.
+//! On a busy node this takes one sweep longer and costs writers nothing.
 
 use punctual_boxed::boxed;
 use punctual_model::Reach;

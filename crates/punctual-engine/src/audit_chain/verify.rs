@@ -1,4 +1,4 @@
-//! Checking the audit from the checkpoint to the newest seal, and saying where it is not what was written.
+//! Verifies the audit log from the checkpoint to the newest seal, and reports the first entry that was changed.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -80,7 +80,7 @@ pub async fn verify(store: &Store, vault: &Vault) -> Result<Result<AuditState, A
     loop {
         let chain = chain_of(store).await?;
         let found = check(store, vault, &chain).await?;
-        // A purge in the meantime has removed what was about to be read: what is left is checked anew.
+        // A purge in the meantime has removed what was about to be read: what is left is checked again.
         if found.is_ok() || chain_of(store).await?.start_id == chain.start_id {
             return Ok(found);
         }

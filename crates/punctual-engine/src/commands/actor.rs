@@ -1,4 +1,4 @@
-//! Who acts: the name for the audit, the business units they are limited to, and why they do it.
+//! The caller of a command: the name for the audit log, the business units it is limited to, and the given reason.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -11,7 +11,7 @@ use crate::Engine;
 /// What is kept of a reason.
 const LONGEST_REASON: usize = 1_000;
 
-/// Whoever gives a command.
+/// The caller of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     name: String,
@@ -42,7 +42,7 @@ impl Actor {
         Self { units: unit.map(|unit| vec![unit]), ..Self::named(format!("consumer:{key}")) }
     }
 
-    /// Whoever holds the link to their own preferences.
+    /// A person with the link to their own preferences.
     pub fn recipient() -> Self {
         Self::named("recipient")
     }
@@ -153,7 +153,7 @@ impl Actor {
         now: Timestamp,
         entry: audit::Entry,
     ) -> Result<(), StoreError> {
-        // The entry's own reason is the row's code; what a person said is an entry of its own.
+        // The entry's own reason is the row's code; what a person said is its own entry.
         let unit = entry.business_unit.as_deref();
         let note = self.reason.as_ref().map(|reason| audit::Entry {
             actor: self.name.clone(),

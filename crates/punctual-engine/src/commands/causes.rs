@@ -1,4 +1,4 @@
-//! All messages that are parked for one cause, retried together once it is repaired.
+//! Retries all messages that are parked for one cause, after its repair.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! Channels: how messages leave. Their secrets are completed, checked and sealed on the way in, and never read.
+//! Commands for channels. Secrets are completed, checked and sealed when stored, and never returned.
 
 use jiff::Timestamp;
 use std::{sync::Arc, time::Duration};
@@ -30,7 +30,7 @@ pub struct NewChannel {
     pub key: String,
     pub adapter: String,
     pub settings: Value,
-    /// Its retry policy, as JSON; the adapter's default where there is none.
+    /// Its retry policy, as JSON; by default that of the adapter.
     pub retry: Option<Value>,
     pub at_most_once: bool,
     /// What it keeps to, as it is stored.

@@ -1,4 +1,4 @@
-//! Consumers: where events are taken from. Their secrets are completed, checked and sealed as those of channels.
+//! Commands for consumers. Their secrets are handled like those of channels.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

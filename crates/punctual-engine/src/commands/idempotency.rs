@@ -1,4 +1,4 @@
-//! Answers that are kept, so that the same request again gets the same answer.
+//! Stored responses of idempotency keys, so that a repeated request gets the same response.
 
 use punctual_boxed::boxed;
 use punctual_store::{

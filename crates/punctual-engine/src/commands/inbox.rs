@@ -1,4 +1,4 @@
-//! The inbox of a person: what they have read. Everybody may, for the messages are their own.
+//! Marks inbox messages as read. Every person may do so, because the messages are their own.
 
 use punctual_boxed::boxed;
 use punctual_store::{

@@ -16,7 +16,7 @@ use crate::{Engine, intake::UNROUTED};
 pub struct NewList {
     pub name: String,
     pub kind: String,
-    /// The default channel of its kind where there is none.
+    /// By default the default channel of its kind.
     pub channel: Option<String>,
     pub targets: Vec<String>,
     pub business_unit: Option<String>,

@@ -1,4 +1,4 @@
-//! Views that people save: the filters of a list under a name, each for whoever saved it alone.
+//! Saved views: named filters of a list, visible only to the account or key that saved them.
 
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
@@ -60,7 +60,7 @@ impl Engine {
         Ok(tx.commit().await?)
     }
 
-    /// Removes a view of whoever asks.
+    /// Removes a view of the caller.
     #[boxed]
     pub async fn remove_view(
         &self,

@@ -1,4 +1,4 @@
-//! What somebody saw of a definition before they wrote another in its place.
+//! The version of a definition that a caller saw before replacing it.
 
 use super::CommandError;
 

@@ -1,8 +1,7 @@
-//! Sessions of the console and links that sign in once: who looks at a page, with the rights that their key or their
-//! account has at this moment.
+//! Console sessions and one-time sign-in links. A session has the present permissions of its key or account.
 //!
-//! The browser has 256 random bits and the table has their hash. A session ends when it was not used for half an hour,
-//! after twelve hours, at sign-out, when somebody ends it, or with its key or account.
+//! The browser holds 256 random bits, the table only their hash. A session ends after half an hour without use, after twelve
+//! hours, at sign-out, when it is revoked, or with its key or account.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;

@@ -1,7 +1,7 @@
-//! Single sign-on: what the groups of a person give them, and the account that they get at their first sign-in.
+//! Single sign-on: maps groups to permissions and creates accounts at the first sign-in.
 //!
-//! Who is at the provider and in no group of the mappings has no account here. Rights that come from groups are taken
-//! anew at each sign-in; an account that somebody made by hand keeps its rights unless a mapping gives others.
+//! A person in no mapped group gets no account. Permissions from groups are updated at each sign-in; a manually created account
+//! keeps its permissions unless a mapping sets others.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Engine {
         Ok(first)
     }
 
-    /// The account of whoever the provider vouches for, which is made where a mapping gives a role.
+    /// The account of the person that the provider authenticated; created if a mapping gives a role.
     #[boxed]
     pub async fn sign_on(
         &self,
@@ -127,7 +127,7 @@ impl Engine {
                 user.rights_from_provider = true;
             }
             None if user.rights_from_provider => {
-                // Whoever has no role any more has none in an older session either.
+                // A person without a role loses it in existing sessions too.
                 let owner = Owner::User(user.id.clone());
                 if sessions::delete_all_of(&mut tx.conn(), &owner, "").await? > 0 {
                     let own = Actor::person(&user.email, None);

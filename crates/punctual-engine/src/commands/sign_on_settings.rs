@@ -1,7 +1,8 @@
-//! The single sign-on as it is set up: in the file of a node, or by an administrator in the console. The file wins.
+//! The configuration of the single sign-on: in the file of a node, or set by an administrator in the console. The file takes
+//! precedence.
 //!
-//! What the console keeps names its secret by reference, so that nothing secret is stored. Each node reads it at each
-//! sign-on, and opens it once for each text: a change is there everywhere at once.
+//! The stored configuration refers to its secret, so no secret is stored. Each node reads it at each sign-on and reopens it
+//! only when it changed, so a change applies to all nodes at once.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +25,7 @@ use crate::{
 
 /// The name under which it is kept.
 const FACT: &str = "sign-on";
-/// Mappings of groups; a form with more of them is a directory of its own.
+/// Mappings of groups; a form with more of them is its own directory.
 pub const MAPPINGS_MAX: usize = 50;
 /// An address, a name, a group.
 const LONGEST: usize = 512;
@@ -73,7 +74,8 @@ impl NewSignOn {
         match self.client_secret.clone().over(secret, is_moved) {
             Ok(client_secret) => Ok(SignOnSettings { client_secret, ..self.settings.clone() }),
             Err(GivenForElsewhere) => {
-                let detail = "The issuer is another one than before, so say again where the secret is, or that there is none.";
+                let detail =
+                    "The issuer has changed: enter the secret reference again, or null for no secret.";
                 Err(CommandError::invalid("/clientSecret", "secret_required", detail))
             }
         }
@@ -224,7 +226,7 @@ impl Engine {
     }
 
     /// What would be stored of this: to try it, and to keep it. The secret that is kept and the issuer that it was given for
-    /// are read together, so that whoever saves meanwhile cannot part them.
+    /// are read together, so that a concurrent save cannot separate them.
     #[boxed]
     pub async fn completed_sign_on(&self, new: &NewSignOn) -> Result<SignOnSettings, CommandError> {
         new.over(self.sign_on_settings().await?)

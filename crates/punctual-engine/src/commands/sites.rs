@@ -1,4 +1,4 @@
-//! Sites: which there are, and the tokens with which they hand over.
+//! Commands for sites and their tokens.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! States of sources that a person enters: the same events as those of programs, with the entry of who did it.
+//! Source states entered by people: the same events as those of programs, plus an audit entry with the person.
 
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
@@ -48,7 +48,7 @@ impl Engine {
             for change in incoming.iter().filter_map(IncomingEvent::change) {
                 let key = (change.source_type.as_str(), change.source_id.as_str());
                 let stored = sources::lock(&mut tx.conn(), &[key]).await?.pop();
-                // One that is gone can be entered anew.
+                // One that is gone can be entered again.
                 let stored = stored.filter(|row| !row.deleted || seen != Seen::Nothing);
                 seen.check(stored.map(|row| row.version), &format!("{}/{}", key.0, key.1))?;
             }

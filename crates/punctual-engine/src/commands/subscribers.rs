@@ -1,4 +1,4 @@
-//! What operators do for a subscriber that was away: everything that was given up for it is sent again.
+//! Retries all parked deliveries of a subscriber that was unreachable.
 
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
@@ -10,7 +10,7 @@ use crate::{Engine, channels::subscriber_channel};
 
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Rows of one command; whoever has more asks again.
+/// The maximum number of rows per command; callers repeat the command for more.
 const AT_ONCE: usize = 10_000;
 
 /// What a retry of all came to.

@@ -1,7 +1,7 @@
-//! Business units that a request names: each exists, and the caller may name it.
+//! Checks the business units in a request: each must exist and be within the caller's reach.
 //!
-//! [`Units`] is the one place that decides it, and an [`OwnUnit`] is what it says. What is new carries one, so that a
-//! command cannot store a unit that nobody looked up. To a caller with a limit another unit's name is unknown.
+//! Only [`Units`] makes an [`OwnUnit`], and every new row carries one, so a command cannot store an unchecked unit. For a
+//! limited caller, the name of another unit is unknown.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl Units {
     /// Looks up the units of a whole request in one statement; in none where it names none.
     #[boxed]
     pub async fn read(conn: &mut Conn<'_>, by: &Actor, named: Vec<&str>) -> Result<Self, StoreError> {
-        // What a limited caller does not name is one of its own, and another's need not be looked for.
+        // Without a name, a limited caller uses its own unit, so no lookup is needed.
         let named: BTreeSet<&str> = match &by.units {
             None => named.into_iter().collect(),
             Some(own) => own.iter().map(String::as_str).collect(),

@@ -1,8 +1,7 @@
-//! People who sign in to the console: who they are, what they may do, and how they get a password.
+//! Accounts of the console: people, roles, invitations and passwords.
 //!
-//! A password is set by whoever has the link of an invitation, once; a forgotten one is reset by another invitation. The
-//! link is shown to the inviter and, where there is an email channel, mailed beside the pipeline: in the outbox every
-//! viewer could read it.
+//! The link of an invitation sets a password once; a new invitation resets a forgotten one. The link is shown to the inviter
+//! and, if there is an email channel, mailed without the pipeline, because every viewer could read it in the outbox.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
@@ -59,7 +58,7 @@ pub struct Invitation {
     pub expires_at: Timestamp,
 }
 
-/// What became of the mail with the link.
+/// The outcome of the mail with the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mailed {
     /// There is no channel for mail.

@@ -1,4 +1,4 @@
-//! How consumers are: what each node reports of those that it runs, and what people are shown of it.
+//! The health of consumers, as reported by each node.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -59,7 +59,7 @@ pub struct ConsumerHealth {
     /// Nodes that are connected.
     pub nodes: usize,
     pub last_message_at: Option<Timestamp>,
-    /// Messages that wait at the broker, where it says so.
+    /// Messages that wait at the broker, if it reports them.
     pub lag: Option<i64>,
     pub last_error: Option<String>,
     pub last_error_at: Option<Timestamp>,
@@ -226,7 +226,7 @@ impl Status {
         (current.row.state == ConsumerLink::Connected, current.row.lag)
     }
 
-    /// What is to be reported, if it is time; the counts start anew.
+    /// What is to be reported, if it is time; the counts start again.
     pub(super) fn report(&self, now: Timestamp) -> Option<HealthRow> {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let due_from = earlier(now, REPORT_EVERY);

@@ -1,4 +1,4 @@
-//! The running consumers of a node: one task each, started, stopped and replaced as their definitions say.
+//! The running consumers of a node: one task each, started, stopped and replaced when definitions change.
 
 use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -121,7 +121,7 @@ struct RunningConsumer {
     stop: CancellationToken,
 }
 
-/// Why a consumer does not go on.
+/// Why a consumer does not continue.
 enum End {
     Stopped,
     Fault(String),

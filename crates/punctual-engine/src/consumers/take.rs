@@ -1,4 +1,4 @@
-//! Events that may come again: each is taken once, by its source and id, and one that fails harms itself alone.
+//! Deduplicates events by source and id; a failing event does not affect the others.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ use crate::{
     events::{ATTEMPTS, EventTaken, IncomingEvent, take_in},
 };
 
-/// What became of an event that may have come before.
+/// The outcome of an event that may have come before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenOnce {
     Now(EventTaken),

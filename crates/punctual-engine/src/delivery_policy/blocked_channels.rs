@@ -1,6 +1,6 @@
 //! The channels that hold messages back at this moment: their circuit is open, or their limits are used up.
 //!
-//! Rows that wait for their channel are not touched while they wait, so whoever lists or counts them asks here.
+//! Rows that wait for their channel are not updated, so lists and counts query the blocked channels here.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! Signed links: whoever has one may change what the person wants that it was made for, and nothing else.
+//! Signed links: everyone with a link can change the preferences of its person, and nothing else.
 //!
 //! A link does not run out: a mail may be read after years, and saying no must work then too. It is signed with a key
 //! that follows from the master key, so that a link cannot be made without it and opens nothing else.
@@ -35,12 +35,12 @@ impl PolicyCache {
 }
 
 impl Engine {
-    /// The page of whoever is behind an address.
+    /// The preference page of the person with an address.
     pub fn preference_link(&self, holder: &Holder) -> String {
         format!("{}/p/{}", self.public_address(), sign(&self.vault, holder))
     }
 
-    /// The same for somebody who asks for it: whoever has the link may change what this person wants.
+    /// The same on request: everyone with the link can change the preferences of this person.
     #[boxed]
     pub async fn hand_out_preference_link(&self, by: &Actor, person: String) -> Result<String, StoreError> {
         self.record_act(by, AuditAction::Link, "preference", &person, None).await?;

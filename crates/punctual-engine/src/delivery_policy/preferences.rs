@@ -143,7 +143,7 @@ impl Engine {
         .await
     }
 
-    /// What is known of a person or of whoever is behind an address.
+    /// The preferences of a person, given by name or address.
     #[boxed]
     pub async fn preference_of(&self, person: &str) -> Result<Option<PreferenceRow>, EngineError> {
         let mut reader = self.store.read().await?;
@@ -166,7 +166,7 @@ impl Engine {
     }
 }
 
-/// The name under which a person is kept: whoever an address belongs to, else what was given.
+/// The stored name of a person: the owner of the given address, otherwise the given name.
 async fn named(tx: &mut Tx, person: &str) -> Result<String, StoreError> {
     let address = comparable(person);
     let owner = preferences::owner(&mut tx.conn(), &address).await?;
@@ -176,7 +176,7 @@ async fn named(tx: &mut Tx, person: &str) -> Result<String, StoreError> {
 async fn write(tx: &mut Tx, now: Timestamp, person: &str, preference: &Preference) -> Result<(), StoreError> {
     let mut addresses: Vec<String> =
         preference.addresses.values().map(|address| comparable(address)).collect();
-    // Whoever is kept under an address is found by it.
+    // A person stored under an address is found by it.
     addresses.push(comparable(person));
     addresses.sort_unstable();
     addresses.dedup();

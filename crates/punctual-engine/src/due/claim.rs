@@ -103,7 +103,7 @@ impl Engine {
         Ok(claimed)
     }
 
-    /// Puts a row on hold that cannot be claimed or read, so that a person can look and the others go on.
+    /// Puts a row on hold that cannot be claimed or read, so that a person can look and the others continue.
     pub(super) async fn hold_unclaimable(
         &self,
         head: &WorkHead,

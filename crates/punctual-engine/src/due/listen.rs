@@ -1,4 +1,4 @@
-//! Publishing arrivals to listeners before the rows are completed: at least once, never silently lost.
+//! Publishes arrivals to listeners before the rows are completed, so each arrives at least once.
 
 use std::panic::AssertUnwindSafe;
 

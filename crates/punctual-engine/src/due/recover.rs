@@ -1,6 +1,6 @@
-//! Rows that a process was deciding when it died. Where lock and decision are one transaction, nothing is counted when
-//! the process dies in it; so the ids of a batch are committed first, and after an unclean stop those rows, and only
-//! those, are claimed and worked one by one. A row that kills the process is then counted, and ends on hold.
+//! Handles rows that a process was deciding when it died. Lock and decision are one transaction, so a crash inside it would not
+//! be counted. The ids of a batch are therefore committed first; after an unclean stop, only those rows are claimed and
+//! processed one by one. A row that kills the process is then counted, and ends on hold.
 
 use std::{
     collections::BTreeSet,
@@ -60,7 +60,7 @@ impl Engine {
         let rows = match self.lock_and_note(&mut tx, workflow, now, limit, start, slot.number).await {
             Ok(rows) => rows,
             Err(error) => {
-                // Whoever claims these rows next must find them unlocked.
+                // The next claim of these rows must find them unlocked.
                 tx.rollback().await;
                 return Err(error.into());
             }

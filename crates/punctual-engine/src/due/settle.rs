@@ -1,4 +1,4 @@
-//! Writing decisions: the row's outcome, its notifications, its effects and its audit, together.
+//! Writes decisions: outcome, notifications, effects and audit entries of a row, together.
 
 use std::collections::{HashMap, HashSet};
 

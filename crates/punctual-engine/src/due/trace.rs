@@ -1,5 +1,5 @@
-//! Deep traces: what support may want to see of a decision, in a blob beside the row. Nothing in the pipeline reads them,
-//! and one that cannot be written stops nothing.
+//! Decision traces for support, stored in a blob. The pipeline does not read them, and a trace that cannot be written is
+//! ignored.
 
 use jiff::Timestamp;
 use punctual_store::{Lane, work};

@@ -1,5 +1,5 @@
-//! Deciding and settling rows that are claimed or locked. A set that fails because of a row is split until that row is
-//! alone; it is put back with a reason, and the others go on.
+//! Decides and settles claimed or locked rows. A set that fails because of one row is split until that row is alone; it is
+//! released with a reason, and the others continue.
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
@@ -166,7 +166,7 @@ impl Engine {
             return Ok(Default::default());
         };
         let held = [(row.id, row.version)];
-        // Both go on at once: a preparation that is writing and a renewal that waits for it must not wait for each other.
+        // Both continue at once: a preparation that is writing and a renewal that waits for it must not wait for each other.
         let prepared = tokio::select! {
             prepared = guarded(preparing.prepare(self, row).map(Ok)) => prepared,
             lost = self.renew_until_lost(&held) => {
@@ -254,8 +254,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// The same for one row that fails alone. One that cannot even be put back is left to the sweep, and its neighbours go
-    /// on.
+    /// The same for one row that fails alone. One that cannot even be put back is left to the sweep, and its neighbours
+    /// continue.
     async fn put_back_alone(
         &self,
         workflow: &Registration,

@@ -1,4 +1,4 @@
-//! Rows that callers of the API ask for, each under a key of its own.
+//! Ensures rows that API callers request, each with its own key.
 
 use std::collections::HashSet;
 
@@ -80,7 +80,7 @@ pub async fn ensure_requested_in(
     answers.ok_or(StoreError::Stored("a row that was just ensured"))
 }
 
-/// What the quotas of business units refuse. A key that is known is answered as ever.
+/// What the quotas of business units refuse. A key that is known is answered as usual.
 async fn over_quota(
     tx: &mut Tx,
     rows: &[Requested],

@@ -1,5 +1,5 @@
-//! What was delivered in the last interval, without reading all of it each time: a second that is over stays as it is, and is counted
-//! once by each node. At thousands of deliveries a second the interval has hundreds of thousands of rows.
+//! Counts the deliveries of the last interval incrementally: each node counts a past second once, because it no longer changes.
+//! At thousands of deliveries a second, the interval has hundreds of thousands of rows.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
-    /// Leaves out what is before the interval; begins anew where the clock has gone back, or nothing is left.
+    /// Leaves out what is before the interval; begins again where the clock has gone back, or nothing is left.
     fn cut(&mut self, from: i64, settled: i64) {
         if self.from > from || self.until > settled || self.until < from {
             *self = Self { from, until: from, counts: BTreeMap::new() };

@@ -1,4 +1,4 @@
-//! What a figure is beside its value: a name, a kind, labels and a meaning. The reference page is made of it.
+//! The description of a metric: name, type, labels and meaning. The reference page is generated from it.
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},

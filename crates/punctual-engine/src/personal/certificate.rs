@@ -1,5 +1,5 @@
-//! The certificate of an erasure: what was erased, what is left and why, signed with a key that follows from the master key.
-//! Whom it is about is a salted hash: whoever knows the address can check it, nobody can read it.
+//! The certificate of an erasure: what was erased, what is left and why, signed with a key derived from the master key. The
+//! subject is a salted hash: someone who knows the address can verify it, but nobody can read it.
 
 use jiff::Timestamp;
 use punctual_store::personal::ErasureRow;

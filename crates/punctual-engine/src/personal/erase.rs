@@ -1,5 +1,5 @@
-//! Carrying an erasure out: in transactions of some hundred rows, so that nobody waits for it. One that stops half way is
-//! started again, finds what is left, and goes on.
+//! Carries out an erasure in transactions of some hundred rows, so that it blocks nobody. An interrupted erasure can be started
+//! again and continues with the remaining rows.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -20,7 +20,7 @@ use crate::{
 const AT_ONCE: usize = 500;
 
 impl Engine {
-    /// Erases a person within the reach of whoever asks, and writes the certificate.
+    /// Erases a person within the reach of the caller, and writes the certificate.
     #[boxed]
     pub async fn erase_person(
         &self,
@@ -329,11 +329,9 @@ impl Engine {
         store::erase_digests(&mut tx.conn(), people, found.names.lower()).await?;
         tx.commit().await?;
         if let Some(user) = &found.user {
-            // Whoever removes their own account could not see the certificate.
+            // A person who removes their own account could not see the certificate.
             if user.email == by.name() {
-                outcome
-                    .kept
-                    .push("The account of whoever asked: another administrator removes it.".to_owned());
+                outcome.kept.push("Your own account: another administrator can remove it.".to_owned());
                 outcome.erased.retain(|count| count.kind != "users");
             } else {
                 self.delete_user(by, now, &user.id).await?;

@@ -1,4 +1,4 @@
-//! What is stored about a person, as one document: what somebody gets who asks for it.
+//! Exports the data about a person as one document.
 
 use punctual_boxed::boxed;
 use punctual_model::{AttemptOutcome, AuditAction, Reach};
@@ -43,7 +43,7 @@ fn read(text: &str) -> Value {
 }
 
 impl Engine {
-    /// What is stored about a person and within reach of whoever asks.
+    /// What is stored about a person and within reach of the caller.
     #[boxed]
     pub async fn export_person(&self, by: &Actor, person: &Person) -> Result<PersonalData, CommandError> {
         let reach = by.reach();

@@ -1,8 +1,8 @@
-//! The index of addresses, written behind the pipeline: short hashes of many rows in one piece, spread over buckets.
+//! The index of addresses, written in the background: short hashes of many rows in one record, spread over buckets.
 //!
-//! An index of the database over the targets of attempts would cost each attempt about 11 µs on SQLite, because addresses
-//! lie anywhere among each other. Here ten thousand rows become 64 small rows, which are written together. An entry has forty
-//! bits of a hash and the number of a row; the row is read and compared before anything is said about it.
+//! An index of the database over the targets of attempts would cost each attempt about 11 µs on SQLite, because addresses are
+//! random index positions. Here ten thousand rows become 64 small rows, written together. An entry has forty bits of a hash and
+//! the number of a row; the row is read and its address compared before it counts as a match.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Taking a person out of JSON: pure.
+//! Removes a person from JSON; pure.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What stands behind a [`Registration`](super::Registration): a workflow's loaded state, prepared results and rows keep their
-//! types and meet the engine as trait objects that carry the workflow along. Nothing is downcast.
+//! The type erasure behind [`Registration`](super::Registration): loaded state, prepared results and rows keep their types
+//! inside trait objects that carry their workflow. Nothing is downcast.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

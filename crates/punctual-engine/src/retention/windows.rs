@@ -1,4 +1,4 @@
-//! How long everything is kept: as the configuration of the server sets it, else as people have set it, else as it ships.
+//! The retention times: from the configuration of the server, otherwise as set by people, otherwise the defaults.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{Actor, CommandError, Engine, EngineError, config::earlier};
 /// The name under which the settings are stored.
 const SETTINGS: &str = "retention";
 const DAY: u64 = 24 * 60 * 60;
-/// A hundred years: more is for good.
+/// A hundred years: more is permanently.
 const LONGEST_DAYS: u64 = 36_500;
 /// Rows that a plan looks at for one window; it says so where there are more.
 const LOOKED_AT: i64 = 20_000;
@@ -49,7 +49,7 @@ impl RetentionSettings {
 pub struct Windows(BTreeMap<Window, Option<Duration>>);
 
 impl Windows {
-    /// How long something is kept; nothing where it is kept for good.
+    /// How long something is kept; nothing where it is kept permanently.
     pub fn of(&self, window: Window) -> Option<Duration> {
         self.0.get(&window).copied().flatten()
     }
@@ -59,12 +59,12 @@ impl Windows {
         self.of(window).map(|window| window.as_secs() / DAY)
     }
 
-    /// What ended before this is past its window; nothing where it is kept for good.
+    /// What ended before this is past its window; nothing where it is kept permanently.
     pub(crate) fn before(&self, window: Window, now: Timestamp) -> Option<Timestamp> {
         self.of(window).map(|window| earlier(now, window))
     }
 
-    /// What happens to the rows of a table, as a sentence.
+    /// The rule of a table as a sentence.
     pub fn rule_sentence(&self, rule: &TableRule) -> String {
         let days = |window: Window| {
             self.days(window).map(|days| match days {
@@ -74,17 +74,17 @@ impl Windows {
         };
         match rule.rule {
             Rule::Removed(window) => days(window)
-                .map_or_else(|| "Kept for good".to_owned(), |days| format!("Removed {days} after its end")),
+                .map_or_else(|| "Kept forever".to_owned(), |days| format!("Removed {days} after its end")),
             Rule::Stripped(window, what) => days(window).map_or_else(
-                || "Kept for good".to_owned(),
+                || "Kept forever".to_owned(),
                 |days| format!("Loses {what} {days} after its end"),
             ),
             Rule::Short(time) => format!("Removed after {time}"),
-            Rule::With(table) => format!("Goes with its row of {table}"),
-            Rule::AtItsEnd => "Goes at its end".to_owned(),
-            Rule::Defined => "Stays until somebody removes it".to_owned(),
-            Rule::Few => "Few rows, however much is sent".to_owned(),
-            Rule::ForGood => "Kept for good".to_owned(),
+            Rule::With(table) => format!("Removed with its row of {table}"),
+            Rule::AtItsEnd => "Removed when it ends".to_owned(),
+            Rule::Defined => "Kept until deleted".to_owned(),
+            Rule::Few => "Few rows; their number does not grow with messages".to_owned(),
+            Rule::ForGood => "Kept forever".to_owned(),
         }
     }
 }
@@ -93,10 +93,10 @@ impl Windows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowChange {
     pub window: Window,
-    /// Days; nothing for good.
+    /// Days; `None` keeps rows forever.
     pub from: Option<u64>,
     pub to: Option<u64>,
-    /// Rows that the next purge would take; not known for files.
+    /// Rows that the next purge would remove; unknown for files.
     pub rows: Option<i64>,
     /// There are more than were counted.
     pub is_more: bool,

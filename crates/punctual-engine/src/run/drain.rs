@@ -1,4 +1,4 @@
-//! Working off what is already due: a kind at a time, batch after batch until one comes up short.
+//! Drains rows that are already due, one kind at a time, until a batch is not full.
 
 use std::{
     collections::HashSet,

@@ -1,4 +1,4 @@
-//! What this node holds leases for, so that a stopping node can give it back.
+//! The rows for which this node holds leases, so that a stopping node can release them.
 
 use std::{
     collections::HashMap,

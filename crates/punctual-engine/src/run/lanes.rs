@@ -1,8 +1,8 @@
-//! Working a channel: one task for each class of messages, so that nothing that happens in one channel, and no message
-//! that waits for a permit, holds back another.
+//! The tasks of a channel: one for each class of messages, so that a fault in one channel, or a message that waits for a
+//! permit, does not delay others.
 //!
-//! A claim takes as many messages as there are permits for calls. Where calls end soon, it takes as many as will be called
-//! within a moment, so that one commit ends some messages and starts the next, and claims do not cost a commit for every few.
+//! A claim takes as many messages as there are free permits. On a channel with fast calls it takes as many as can start within
+//! a short time, so that one commit ends some messages and starts the next.
 
 use std::{
     collections::HashSet,

@@ -1,4 +1,4 @@
-//! One function a loop.
+//! The loops, one function each.
 
 use std::time::Duration;
 
@@ -193,7 +193,7 @@ impl Node {
         Ok(())
     }
 
-    /// Behind the pipeline: what it has not reached is read row by row by whoever searches for an address.
+    /// A background pass: a search for an address scans the rows that it has not indexed yet.
     pub(super) async fn index_loop(self) {
         while self.rest(INDEX_EVERY).await {
             if let Err(error) = self.engine.index_addresses(self.engine.clock.now()).await {

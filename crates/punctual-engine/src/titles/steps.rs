@@ -1,4 +1,4 @@
-//! What the steps of a timeline are called: a step without a title does not compile.
+//! Titles of timeline steps; a step without a title does not compile.
 
 use punctual_model::{AttemptOutcome, AuditAction, WorkStatus};
 use serde_json::Value;

@@ -1,7 +1,6 @@
-//! One clock from two: this machine's monotonic clock says how much time has passed, a reference says what time it is.
+//! Combines two clocks: the machine's monotonic clock measures elapsed time, and a reference clock provides the time of day.
 //!
-//! The reference is the database's clock where several nodes share one, and the machine's own where there is a single
-//! node. Pure: samples in, the time out.
+//! The reference is the database's clock on PostgreSQL and the machine's own clock on SQLite. Pure: samples in, time out.
 
 use std::{collections::VecDeque, time::Duration};
 

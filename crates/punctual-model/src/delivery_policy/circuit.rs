@@ -1,4 +1,5 @@
-//! The circuit of a channel: after failures in a row it opens and nothing is sent; then one message probes the channel.
+//! The circuit breaker of a channel: after consecutive failures it opens and nothing is sent; later one message probes the
+//! channel.
 
 use std::time::Duration;
 

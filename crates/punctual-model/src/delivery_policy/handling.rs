@@ -1,7 +1,7 @@
-//! How a message is handled on its way: the three things that every workflow can set for its messages.
+//! Topic, priority and failover: the three settings that every workflow has for its messages.
 //!
-//! They are stored with the definition that makes the message and are given to it when it is made, so that a change of the
-//! definition holds for what is due after it.
+//! They are stored with the definition and copied to a message when it is created, so a change of the definition applies to
+//! later messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub const ORDER_MAX: usize = 10;
 /// Bytes of a topic.
 const TOPIC_MAX: usize = 128;
 
-/// What a message is about, how urgent it is, and where it goes on if its own channel does not get it across.
+/// What a message is about, how urgent it is, and where it continues if its own channel does not get it across.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handling {

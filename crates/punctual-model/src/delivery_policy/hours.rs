@@ -1,4 +1,4 @@
-//! Quiet hours and send windows: when somebody may be written to, in local time.
+//! Quiet hours and send windows, in local time.
 
 use jiff::{
     Timestamp,

@@ -1,12 +1,12 @@
-//! Rate limits: at most so many sends in any sliding window, as the receiver counts them.
+//! Rate limits: at most `max` sends in any sliding window of length `per`, as counted by the receiver.
 //!
-//! A send holds one of `max` slots from when it is allowed until `per` after it has ended. Every send that arrives within
-//! one window of that length was allowed before the last of them arrived, and had ended at most `per` before; so all of
-//! them held slots at one moment, and there are no more than `max`. How long a send takes does not matter, and neither
-//! does which node sends: the slots are stored in the database, and a send that was under way when its node died frees
-//! its slot when it must have ended.
+//! A send occupies one of `max` slots from the time it is allowed until `per` after it has ended. Proof: all sends that arrive
+//! within one window were allowed before the last of them arrived, and ended at most `per` before it. They all held slots at
+//! that moment, so there are at most `max`. The proof does not depend on the duration of a send or on the sending node: the
+//! slots are stored in the database, and the slot of a node that died is freed at the latest time at which its send can have
+//! ended.
 //!
-//! Times are rounded up to the next of 64 steps a length, so that a limit keeps about as many numbers whatever its size.
+//! Times are rounded up to 64 steps per window, so that the stored size of a limit hardly depends on `max`.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ struct Log {
 }
 
 impl Limiter {
-    /// What was stored; a text that cannot be read starts anew.
+    /// What was stored; a text that cannot be read starts again.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What a person wants: which topics, over which channels, at which hours, in which order where one fails.
+//! The preferences of a person: topics, channels, hours, and the order of channels for failover.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ pub struct Preference {
     pub quiet_hours: Option<Span>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub topics: BTreeMap<String, Topic>,
-    /// The channels that are used one after another, where a message says no order of its own.
+    /// The channels to use, in order, for messages without their own order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failover: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_cap: Option<i64>,
 }
 
-/// What a person wants of one topic.
+/// The preferences of a person for one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Topic {

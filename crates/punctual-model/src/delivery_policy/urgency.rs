@@ -1,9 +1,9 @@
-//! How urgent a message is: four words for people, a number in the table, three classes where something is scarce.
+//! The priority of a message: four names for people, a number in the table, and three classes for permits and slots.
 
 use serde::{Deserialize, Serialize};
 
-/// How many numbers a lane has. Messages of a business unit with a share of its own wait in its lane: their number is
-/// the lane times this, plus that of their priority. Lane 0 is everybody's.
+/// How many numbers a lane has. Messages of a business unit with its own share wait in its lane: their number is the lane times
+/// this, plus that of their priority. Lane 0 is everybody's.
 pub const LEVELS: i64 = 10;
 
 /// What a producer says about a message.

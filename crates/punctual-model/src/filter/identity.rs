@@ -1,5 +1,5 @@
-//! A filter as one text: equal texts mean equal filters, from one release to the next. Texts are quoted as Rust quotes them.
-//! The golden vectors are with the triggers of reminders, which are compared by it.
+//! The canonical text of a filter: equal texts mean equal filters, across releases. Strings are quoted as Rust quotes them. The
+//! golden vectors are in the tests of reminder triggers, which are compared by this text.
 
 use super::{Filter, Node, Op, Operand};
 

@@ -1,4 +1,4 @@
-//! Reading a filter: every fault is named by its pointer, and depth and size are bounded.
+//! Parses a filter. Errors carry a JSON pointer; depth and size are bounded.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What gives the same hash and what does not, and the bytes frozen for good.
+//! What gives the same hash and what does not, and the bytes frozen permanently.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! The text by which a survey's trigger recognises an event that it has seen, and its hash.
+//! The deduplication text of a survey event, and its hash.
 //!
-//! It is `path=value` for each path of the recipe, in the recipe's order, joined by U+001F. Joining
-//! alone would let a value that contains the separator look like two slots, so `\` and U+001F get a
-//! backslash before them, and in paths `=` does too, because the first plain `=` ends the path.
+//! It is `path=value` for each path of the recipe, in the recipe's order, joined by U+001F. A value could contain the
+//! separator, so `\` and U+001F are escaped with a backslash; in paths, `=` is escaped too, because the first plain `=` ends
+//! the path.
 
 use sha2::{Digest, Sha256};
 

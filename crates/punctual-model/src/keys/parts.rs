@@ -1,4 +1,4 @@
-//! A key taken apart again, for pages and messages that say what a row is about.
+//! Parses a key into its parts, for pages and messages that describe a row.
 
 use jiff::{Timestamp, civil::Date};
 

@@ -22,8 +22,8 @@ fn utc_second(local: DateTime) -> i64 {
 /// Finds the instant by trying every offset that the zone has in the days around.
 fn oracle(local: DateTime, zone: &TimeZone) -> (i64, Option<Adjustment>) {
     let wanted = utc_second(local);
-    // No offset is longer than 26 hours, so whatever matters lies in this window; no offset in it is
-    // shorter than the steps between samples.
+    // No offset is longer than 26 hours, so whatever matters is in this window; no offset in it is shorter than the steps
+    // between samples.
     let samples: Vec<i64> = (-54..=54).map(|half_hours| wanted + half_hours * HOUR / 2).collect();
     let mut offsets: Vec<i64> = samples.iter().map(|second| offset_at(zone, *second)).collect();
     offsets.sort_unstable();

@@ -1,7 +1,6 @@
-//! Instants, dates and times of day as they are in requests, read strictly.
+//! Strict parsing of instants, dates and times of day in requests.
 //!
-//! Strictly, because a text that is nearly right is most often meant otherwise: a time without an
-//! offset is nobody's instant, and 30 February is not 2 March.
+//! Lenient parsing would guess wrong: a time without an offset is not an instant, and 30 February is not 2 March.
 
 use jiff::{
     Timestamp,

@@ -1,5 +1,5 @@
-//! The policy as people write it: `{"policy":"fixed","max":3,"intervalSeconds":60}`, or
-//! `{"policy":"steps","afterSeconds":[60,300]}`, which names each wait.
+//! The JSON format of a retry policy: `{"policy":"fixed","max":3,"intervalSeconds":60}`, or
+//! `{"policy":"steps","afterSeconds":[60,300]}`, which lists each delay.
 //!
 //! An exponential policy may also have `factor` (default 2), `capSeconds` (default 3600, or the
 //! interval if that is longer) and `jitterPercent` (default 20); its `intervalSeconds` is the first delay.

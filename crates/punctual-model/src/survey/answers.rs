@@ -1,7 +1,7 @@
-//! Answers against a schema: which questions are shown, and what each of them takes.
+//! Validates answers against a schema: the visible questions and the valid answers of each.
 //!
-//! Questions are walked in their order, and a condition sees only answers to questions that were shown before it. So an
-//! answer to a question that is not shown can never show another.
+//! Questions are evaluated in order, and a condition sees only answers to earlier visible questions. An answer to a hidden
+//! question can therefore not make another question visible.
 
 use std::{borrow::Cow, collections::HashMap};
 

@@ -1,5 +1,5 @@
-//! What can be published and is probably a mistake: recipes that are too narrow, too wide or alike, and texts that lack a
-//! language.
+//! Warnings about valid schemas with probable mistakes: recipes that are too narrow, too wide or equal, and missing
+//! translations.
 
 use super::{Schema, SurveyTrigger};
 
@@ -72,7 +72,7 @@ fn recipe(warnings: &mut Vec<Warning>, index: usize, trigger: &SurveyTrigger) {
         warn(warnings, index, "recipe_no_template", detail);
     }
     if !has("recipient.address") {
-        let detail = "Without `recipient.address` a second person of the same event is taken for the first.";
+        let detail = "Without `recipient.address`, a second person of the same event is treated as a duplicate of the first.";
         warn(warnings, index, "recipe_no_recipient", detail);
     }
     let keys: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix("candidate.")).collect();

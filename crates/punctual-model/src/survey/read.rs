@@ -1,4 +1,4 @@
-//! Reading a schema: every fault is named by its pointer, and every part has a bound.
+//! Parses a schema. Errors carry a JSON pointer; every part has a bound.
 
 mod questions;
 mod triggers;
@@ -150,7 +150,7 @@ pub(crate) fn localised(
             None
         }
         _ => {
-            let detail = r#"A text is written as {"en": "…", "ar": "…"}, or as a text alone."#;
+            let detail = r#"A text must be {"en": "…", "ar": "…"}, or a plain string."#;
             faults.push(fault(pointer.to_owned(), "wrong_type", detail));
             None
         }

@@ -1,4 +1,4 @@
-//! The recipe by which a trigger recognises an event that it has seen, and the values it uses.
+//! The duplicate rules (recipe) of a trigger, and the values they use.
 
 use std::borrow::Cow;
 

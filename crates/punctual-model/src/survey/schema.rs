@@ -1,4 +1,4 @@
-//! What a survey is made of, once it has been checked.
+//! The parts of a validated survey.
 
 use std::{collections::BTreeMap, time::Duration};
 

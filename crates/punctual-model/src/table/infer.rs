@@ -1,4 +1,4 @@
-//! What a column holds, where the source does not say: SQLite and JSON have no dates, and give numbers as they like.
+//! Infers column types for sources without types: SQLite and JSON have no dates and mix number types.
 
 use jiff::{Timestamp, civil::Date};
 

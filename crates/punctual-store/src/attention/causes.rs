@@ -40,7 +40,7 @@ pub struct CauseCount {
     pub since: Timestamp,
 }
 
-// One that is made from a template has no subject of its own.
+// A message with a template has no stored subject.
 const PARKED_ROW: &str = "SELECT seq, id, kind, COALESCE(NULLIF(subject, ''), template, '') AS title,
          COALESCE(reason_code, '') AS reason, ";
 /// What a parked notification's cause is about; lists that open a cause go by it too.

@@ -103,8 +103,8 @@ pub async fn page(conn: &mut Conn<'_>, reach: &Reach, filter: &AuditFilter) -> R
     Ok(stretch(conn, reach, filter).await?.rows)
 }
 
-/// Entries that a caller may see, newest first. Where two filters together may leave out much it may be short, or empty, and still
-/// go on.
+/// Entries that a caller may see, newest first. Where two filters together may leave out much it may be short, or empty, and
+/// still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,

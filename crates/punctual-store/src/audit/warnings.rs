@@ -1,4 +1,4 @@
-//! One line in the log for everything that will not go on by itself: parked, on hold or failed.
+//! One line in the log for everything that will not continue by itself: parked, on hold or failed.
 //!
 //! All of these are entries of the audit, with their ids and reasons, so the line is written where entries are: nobody can write
 //! one and forget the other. It comes just before the commit: a database that then fails may leave a line too many, and never

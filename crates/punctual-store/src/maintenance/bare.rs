@@ -1,5 +1,5 @@
-//! The floor of a measurement: the same rows written with bare statements into a table with two indexes beside its key, by the
-//! same driver, as durable as Punctual writes its own.
+//! The baseline of a measurement: the same rows written with plain statements into a table with a primary key and two indexes,
+//! with the same driver and durability.
 
 use punctual_boxed::boxed;
 use sqlx::{Connection, PgConnection};

@@ -1,7 +1,7 @@
-//! Fills a database for measurements: the tables that grow get so many rows, written by the database itself.
+//! Fills the growing tables of a database for measurements, with statements that run inside the database.
 //!
-//! Most rows are ended and alike. A few of each rare kind lie among them, spread over all of the time, so that a list which is
-//! filtered by one of them has far to go.
+//! Most rows are ended and similar. A few rows of each rare kind are spread over the whole time range, so that a list with such
+//! a filter must read far.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

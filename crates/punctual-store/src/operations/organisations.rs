@@ -1,4 +1,4 @@
-//! What the events and tasks of one organisation have in common: its zone, and the rules that new ones get.
+//! Organisations: the time zone and the default rules of their events and tasks.
 
 use std::slice;
 

@@ -1,4 +1,4 @@
-//! The rules that announce events and tasks, and how far each is scheduled. One that is deleted stays readable.
+//! The rules of events and tasks, with their scheduling state. A deleted rule stays readable.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -158,7 +158,7 @@ struct RuleId {
     id: String,
 }
 
-/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still go on.
+/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,

@@ -1,4 +1,4 @@
-//! Events and tasks. One that is deleted stays, with the moment of its deletion.
+//! Events and tasks. A deleted one stays, with the time of its deletion.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -242,7 +242,7 @@ const HORIZON: Sql = sql!(
      WHERE deleted_at IS NULL AND subject_type = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET $3",
 );
 
-/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still go on.
+/// The next ones after this place that are within reach. For a caller of few it may be short, or empty, and still continue.
 #[boxed]
 pub async fn stretch(
     conn: &mut Conn<'_>,
@@ -366,8 +366,8 @@ const BETWEEN_HORIZON: Sql = sql!(
      ORDER BY last_at, id LIMIT 1",
 );
 
-/// What is within reach and has a date that falls between the two moments, by its end. Where a filter may leave out much a page may be
-/// short, or empty, and still go on.
+/// What is within reach and has a date that falls between the two moments, by its end. Where a filter may leave out much a page
+/// may be short, or empty, and still continue.
 #[boxed]
 pub async fn between_stretch(
     conn: &mut Conn<'_>,

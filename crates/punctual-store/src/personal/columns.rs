@@ -1,7 +1,7 @@
-//! Every column of text in the schema, and what an erasure does about it.
+//! Every text column of the schema, and the effect of an erasure on it.
 //!
-//! A test reads the schema and fails for a column that is not here. Another puts a person into every column that is said to
-//! be erased, through the product's own ways, and searches the whole database after the erasure.
+//! A test compares this list with the schema. Another test writes a person into every column to be erased, through the API, and
+//! searches the whole database after the erasure.
 
 /// What a column of text may hold about a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Definitions that name recipients: lists, reminders, reports. There are few, and they are searched as text.
+//! Definitions with recipients: lists, reminders, reports. They are few and are searched as text.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,4 +1,4 @@
-//! Messages to a person, and what is left of them: addresses and texts go, the row, its key and its outcome stay.
+//! Erases messages to a person: addresses and texts are removed; the row, its key and its outcome stay.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -199,7 +199,7 @@ const ERASE_RECEIPTS: Sql = sql!(
     THEIRS,
 );
 
-/// Puts a word in the place of an address, which is in lower case, in the attempts of these notifications.
+/// Puts a word instead of an address, which is in lower case, in the attempts of these notifications.
 #[boxed]
 pub async fn erase_attempts(conn: &mut Conn<'_>, seqs: &[i64], address: &str, word: &str) -> Result<u64> {
     conn.execute(&ERASE_ATTEMPTS, args![seqs.to_vec(), as_json(&[address]), word]).await

@@ -1,4 +1,4 @@
-//! The index of addresses: pieces of packed entries by bucket, and how far each part reaches.
+//! The index of addresses: packed entries by bucket, and the progress of each part.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

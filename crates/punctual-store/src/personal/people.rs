@@ -64,7 +64,8 @@ const DELETE_FEED: Sql = sql!(
     "DELETE FROM operations_feeds WHERE owner_type = 'person' AND owner_id = $1",
 );
 
-/// Empties the record of a person, and ends the link to their calendar. Events and tasks that name the id go on without them.
+/// Empties the record of a person, and ends the link to their calendar. Events and tasks that name the id continue without
+/// them.
 #[boxed]
 pub async fn blank_person(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
     conn.execute(&BLANK, args![now, id]).await?;

@@ -1,4 +1,4 @@
-//! The record of erasures: how much was found and erased, by whom and when. Whom it was about is a salted hash.
+//! The record of erasures: counts, actor and time. The person is a salted hash.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -1,5 +1,4 @@
-//! Rows that name addresses, part by part in their own order: the index is made of them, and what it does not have yet is
-//! found in them.
+//! Scans rows with addresses, part by part in order, to build the index and to find rows that are not indexed yet.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -78,7 +77,7 @@ pub struct WalkPage {
     pub occurrences: Vec<Occurrence>,
     /// How many rows were read.
     pub rows: usize,
-    /// Where to go on; nothing where no row was read.
+    /// Where to continue; nothing where no row was read.
     pub next: Option<Place>,
     /// Whether it is as large as was asked for.
     pub is_full: bool,
@@ -272,7 +271,7 @@ async fn attempts(conn: &mut Conn<'_>, after: &Place, up_to: i64, rows: i64) -> 
         }
         page.rows += some.len();
         page.next = some.last().map(|row| Place { at: row.at, number: row.number, text: String::new() });
-        // A message to a list may have thousands; the caller goes on from here.
+        // A message to a list may have thousands; the caller continues from here.
         if page.occurrences.len() >= ENOUGH {
             break;
         }

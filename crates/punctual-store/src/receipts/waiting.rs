@@ -1,4 +1,4 @@
-//! Messages that a provider accepted and that did not arrive: they need attention until a person has seen them.
+//! Messages that a provider accepted but did not deliver; they need attention until a person acknowledges them.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;

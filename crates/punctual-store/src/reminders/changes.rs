@@ -1,4 +1,4 @@
-//! How far a change over many sources has got.
+//! The progress of changes that affect many sources.
 
 use std::slice;
 

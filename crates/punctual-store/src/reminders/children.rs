@@ -1,5 +1,5 @@
-//! What each counted source adds to which parent. Written with the child's own event, so that a parent is summed up
-//! over an index and never by a scan.
+//! The contribution of each counted source to its parent. Written with the event of the child, so that sums over a parent use
+//! an index instead of a scan.
 
 use punctual_boxed::{Record, SetRow, boxed};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How far each provider's reconciliation has got, and what its last run did.
+//! The progress of each provider's reconciliation, and the result of its last run.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,4 +1,4 @@
-//! What each setting has sent: one row for each reminder that was decided to be sent.
+//! The sent reminders of each setting: one row for each reminder whose decision was to send.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -29,7 +29,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, sent: &[(&str, i64)]) -> R
     conn.execute(&PUT, with_rows(args![now], &rows)).await
 }
 
-/// Where a row of such a list is, and where the next page goes on.
+/// Where a row of such a list is, and where the next page continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct SentPlace {
     pub sent_at: Timestamp,
@@ -55,14 +55,14 @@ const PAGE: Sql = sql!(
        AND {reach $7 w.business_unit}
      ORDER BY s.sent_at DESC, s.work_id DESC LIMIT $6",
 );
-// The last row that one page looks at: whoever reaches one business unit may have few among many.
+// The last row that a page reads: a caller limited to one business unit may have few among many.
 const HORIZON: Sql = sql!(
     "reminder_sends.horizon",
     "SELECT sent_at, work_id FROM reminder_sends WHERE setting_id = $1 AND (sent_at, work_id) < ($2, $3)
      ORDER BY sent_at DESC, work_id DESC LIMIT 1 OFFSET $4",
 );
 
-/// One page of what a setting has sent to whoever is within reach, newest first. It may be short, or empty, and still go on.
+/// One page of the sent reminders of a setting within reach, newest first. It may be short, or empty, and still continue.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,

@@ -1,4 +1,4 @@
-//! Whether a measure of a source meets its threshold, written with the source.
+//! Threshold states: whether a metric of a source meets its threshold, written with the source.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

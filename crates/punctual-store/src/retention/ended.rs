@@ -1,4 +1,4 @@
-//! What has ended long ago beside messages and work: events, records of runs, deleted sources, surveys, tombstones.
+//! Removes old rows other than messages and work: events, records of runs, deleted sources, surveys, tombstones.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

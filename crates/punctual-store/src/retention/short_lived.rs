@@ -1,4 +1,4 @@
-//! What is kept for days: removed in batches, so that nobody waits for a day's worth of it.
+//! Removes rows that are kept for days, in batches, so that nothing waits for a large delete.
 
 // On PostgreSQL rows are named by their place: by their keys a batch would be joined with the whole table.
 

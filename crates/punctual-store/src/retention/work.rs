@@ -1,12 +1,12 @@
-//! Work that has ended loses its input and its trace, and keeps its key. No index says which rows those are: it would be
-//! written with every row of the pipeline. Rows are walked in the order of their numbers, which is that of their making.
+//! Removes input and trace of finished work and keeps its key. There is no index on finished rows, because every row of the
+//! pipeline would have to update it. Rows are read in order of their numbers, which is the order of creation.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
-/// What stands in the place of an input that was removed.
+/// What stands instead of an input that was removed.
 pub const PURGED_INPUT: &str = "{\"purged\":true}";
 
 /// A row of work as the purge looks at it.

@@ -1,4 +1,4 @@
-//! The site's event log. An event that goes on is one entry whose count and last time move.
+//! The site's event log. An ongoing condition is one entry with a count and a last time.
 
 use std::slice;
 

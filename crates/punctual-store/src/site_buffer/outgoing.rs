@@ -1,4 +1,4 @@
-//! Notifications that wait at a site until central has them, and what was last known of those it has.
+//! Notifications that wait at a site for the central server, and the last known status of forwarded ones.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -1,4 +1,4 @@
-//! What happens to instances.
+//! Updates of instances.
 
 use jiff::Timestamp;
 use punctual_boxed::{SetRow, boxed};

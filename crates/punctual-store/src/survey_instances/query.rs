@@ -100,7 +100,7 @@ pub async fn nth_before(conn: &mut Conn<'_>, survey_id: i64, before: i64, n: i64
 }
 
 /// A page of a survey's instances that are within reach, newest first; over the index by survey. Where a filter may leave out
-/// much it may be short, or empty, and still go on.
+/// much it may be short, or empty, and still continue.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,

@@ -1,5 +1,5 @@
-//! Pages of work for people: what comes next, what is held, what failed, and everything, newest first. Every page
-//! walks one index over a bounded number of rows.
+//! Pages of work for people: upcoming, held, failed and all rows, newest first. Every page reads a bounded number of rows from
+//! one index.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};

@@ -1,8 +1,8 @@
-//! Claim, renew, settle, and what happens to claims whose worker is gone.
+//! Claim, renew, settle and release, and the recovery of expired leases.
 //!
-//! The version makes it safe, the lock makes it fast: every write after a claim carries the version that the
-//! claim produced, and changes nothing when the row has moved on. The status is not compared beside the version: it
-//! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
+//! The version makes claims safe, the lock makes them fast: every write after a claim checks the version that the claim
+//! produced, and changes nothing if the row has changed since. The status is not compared: it adds no safety, and PostgreSQL
+//! would use a nested loop over the index of leases.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -115,8 +115,7 @@ impl WorkHead {
 const READY_HEADS: Sql =
     sql!("work.ready_heads", as WorkHead, "SELECT {columns} FROM work", DUE, " LIMIT $3");
 
-/// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: whoever claims one names the version that was
-/// read.
+/// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: a claim of one checks the version that was read.
 #[boxed]
 pub async fn ready_heads(
     conn: &mut Conn<'_>,
@@ -225,7 +224,7 @@ pub async fn release(conn: &mut Conn<'_>, now: Timestamp, rows: &[(i64, i64)]) -
     conn.execute(&RELEASE, with_rows(args![now], &held(rows))).await
 }
 
-/// What became of one claimed row, ready to be written.
+/// The outcome of one claimed row, ready to be written.
 #[derive(Clone, Debug, PartialEq, SetRow)]
 pub struct Settlement {
     pub id: i64,
@@ -353,7 +352,7 @@ const EXPIRED: Sql = sql!(
      LIMIT $2",
 );
 
-/// The oldest expired claims. Nothing is locked: whoever changes one names the version that was read.
+/// The oldest expired claims. Nothing is locked: a change of one checks the version that was read.
 #[boxed]
 pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expired>> {
     conn.fetch_all(&EXPIRED, args![now, limit]).await

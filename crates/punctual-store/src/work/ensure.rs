@@ -1,6 +1,6 @@
-//! The statements behind `ensure` for rows that are there: lock and read them, change what differs.
+//! The statements of `ensure` for existing rows: lock, read and update them.
 //!
-//! Which of these a row needs is decided by the engine, on plain values.
+//! The engine decides, on plain values, which statement a row needs.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -134,7 +134,7 @@ const CHANGE_INPUT: Sql = sql!(
      WHERE id = $2 AND version = $5",
 );
 
-/// Gives a pending row that the caller has locked another input and moment, because whoever asked for it changed it.
+/// Gives a pending row that the caller has locked another input and moment, because its requester changed it.
 #[boxed]
 pub async fn change_input(
     conn: &mut Conn<'_>,

@@ -1,4 +1,4 @@
-//! New rows: a key is taken once, and whoever takes it makes the row.
+//! Inserts new rows: a key is inserted once, and only the transaction that inserted it creates the row.
 //!
 //! On PostgreSQL the key is taken in `work_keys`, on SQLite in the index of keys.
 

@@ -1,4 +1,4 @@
-//! What people and workflows do to rows that nobody is working on: cancel, release, retry, deactivate, count.
+//! Actions on rows that are not being processed: cancel, release, retry, deactivate, count.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -64,8 +64,8 @@ pub async fn cancel(
     conn.fetch_optional(&CANCEL, args![now, id, by_person]).await
 }
 
-/// What every statement writes that lets a row go on from the start: all attempts are before it again, nothing is said of how it
-/// had ended or why it was held, and both stay readable beside it.
+/// What every statement writes that lets a row continue from the start: all attempts are before it again, nothing is said of
+/// how it had ended or why it was held, and both stay readable beside it.
 pub(crate) const STARTS_AGAIN: &str = "earlier_attempts = work.earlier_attempts + work.retry_count,
          earlier_reason = COALESCE(work.reason_code, work.earlier_reason),
          reason_code = NULL, retry_count = 0, next_retry_at = NULL";
@@ -81,7 +81,7 @@ const RELEASE_HOLD: Sql = sql!(
      RETURNING id, key, business_unit, version",
 );
 
-/// Lets a held row go on; one that was pending is ready at once.
+/// Lets a held row continue; one that was pending is ready at once.
 #[boxed]
 pub async fn release_hold(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
     conn.fetch_optional(&RELEASE_HOLD, args![now, id]).await

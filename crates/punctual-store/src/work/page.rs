@@ -1,5 +1,5 @@
-//! Pages of work in order of its numbers, newest first: each walks the index that leaves out most of what its filter does not
-//! want, over a bounded number of rows, and says where the next one goes on.
+//! Pages of work by number, newest first: each page reads a bounded number of rows from the most selective index for its
+//! filter, and returns where the next page continues.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -192,7 +192,7 @@ impl Walk {
     }
 }
 
-/// One page, newest first. It may be short, or empty, and still go on.
+/// One page, newest first. It may be short, or empty, and still continue.
 #[boxed]
 pub async fn page(conn: &mut Conn<'_>, reach: &Reach, filter: &WorkFilter) -> Result<Stretch<WorkRow>> {
     let walk = Walk::of(conn, filter).await?;

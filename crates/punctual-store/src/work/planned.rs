@@ -1,4 +1,4 @@
-//! What is planned: the rows of sources, rows that end as they are made, and what lies ahead on the calendar.
+//! Planned work: the rows of sources, rows that end when they are created, and future rows for the calendar.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

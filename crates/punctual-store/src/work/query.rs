@@ -1,4 +1,4 @@
-//! Reading work rows for people: one, what is in trouble, and how many there are of each state.
+//! Queries on work rows for people: a single row, rows that need attention, and counts by status.
 
 use punctual_boxed::{Record, boxed};
 use punctual_model::Reach;

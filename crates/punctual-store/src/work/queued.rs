@@ -1,5 +1,5 @@
-//! The notifications that the decision of a row queued. The row names the first few, and of a decision that queued more says
-//! how many; all of those are in a table beside it.
+//! The notifications that the decision of a row queued. The row holds the first few ids and the total; a separate table holds
+//! all ids of larger decisions.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The trace that asked for a row. It is written and read by statements of its own, which run only where traces are recorded: the
-//! statements that every row passes know nothing of it.
+//! The trace context of the request that created a row. Separate statements write and read it, and run only if traces are
+//! recorded, so the hot statements are not affected.
 
 use std::collections::HashMap;
 
@@ -30,8 +30,8 @@ impl Asked {
     }
 }
 
-/// Who asked for what a transaction writes, as far as it is recorded: for everything, by the source that it is about, or by the row
-/// that it goes on from.
+/// Who asked for what a transaction writes, as far as it is recorded: for everything, by the source that it is about, or by the
+/// row that it continues from.
 #[derive(Clone, Debug, Default)]
 pub struct AskedFor {
     everything: Option<Asked>,

@@ -39,11 +39,11 @@ fn the_guide_has_every_rule() {
             Rule::Removed(window) => format!("removed after `{}`", window.setting()),
             Rule::Stripped(window, what) => format!("loses {what} after `{}`", window.setting()),
             Rule::Short(time) => format!("removed after {time}"),
-            Rule::With(table) => format!("goes with `{table}`"),
-            Rule::AtItsEnd => "goes at its end".to_owned(),
-            Rule::Defined => "stays until somebody removes it".to_owned(),
+            Rule::With(table) => format!("removed with `{table}`"),
+            Rule::AtItsEnd => "removed when it ends".to_owned(),
+            Rule::Defined => "kept until deleted".to_owned(),
             Rule::Few => "few rows".to_owned(),
-            Rule::ForGood => "kept for good".to_owned(),
+            Rule::ForGood => "kept forever".to_owned(),
         };
         let line = format!("| `{}` | {rule} | {} |", one.table, one.why);
         assert!(guide.contains(&line), "docs/retention.md lacks: {line}");

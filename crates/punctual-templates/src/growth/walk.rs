@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
             }
             "upper" | "lower" | "title" | "capitalize" => self.made(value.times(3)),
             "escape" | "e" | "tojson" => self.made(value.times(6)),
-            // Each piece is a value of its own, even an empty one.
+            // Each piece is its own value, even an empty one.
             "split" | "lines" => self.made(value.times(24)),
             "map"
                 if filter

@@ -13,7 +13,7 @@ const ATTEMPTS: &str =
 /// What is not at its end: messages that wait or are under way, and work that is to make some.
 const LIVE: &str = "SELECT (SELECT count(*) FROM notifications WHERE status IN ('pending', 'retrying'))
     + (SELECT count(*) FROM work WHERE kind = 'message' AND status IN ('pending', 'processing'))";
-/// The same, one by one, for whoever waits in vain.
+/// The same, one by one, for the error of a failed wait.
 const LIVE_ROWS: &str = "SELECT 'message ' || subject, status, reason_code FROM notifications
     WHERE status IN ('pending', 'retrying')
     UNION ALL SELECT 'work ' || key, status, reason_code FROM work

@@ -1,4 +1,4 @@
-//! Where a bed's rows lie: a file in a folder of its own, or a database of its own on the test server.
+//! Where a bed's rows lie: a file in its own folder, or its own database on the test server.
 
 use std::path::Path;
 

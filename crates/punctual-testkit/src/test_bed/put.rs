@@ -113,7 +113,7 @@ impl TestBed {
         Self::commit(tx).await;
     }
 
-    /// A notification to one address over the memory channel, with an id of its own.
+    /// A notification to one address over the memory channel, with its own id.
     pub fn message(&self, address: &str) -> NewNotification {
         self.message_over("memory:default", &[address])
     }

@@ -26,7 +26,7 @@ pub struct RetrySettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = json!([60, 300, 900]))]
     pub after_seconds: Option<Vec<i64>>,
-    /// How much longer each wait is than the one before; exponential only.
+    /// The factor by which each delay grows; exponential only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<i64>,
     /// The longest wait; exponential only.

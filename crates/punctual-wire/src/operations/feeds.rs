@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{batch::Item, fields::Fields};
 
-/// Whose calendar a link is to lead to: exactly one of the two.
+/// The owner of the calendar: exactly one of the two.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FeedRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ impl FeedRequest {
     }
 }
 
-/// A link that was just made. It is shown once; whoever has it sees the calendar.
+/// A new link. It is shown once; everyone with the link can read the calendar.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feed {

@@ -30,14 +30,14 @@ pub struct DefaultRuleShape {
 #[serde(rename_all = "camelCase")]
 pub struct OrganisationRequest {
     pub name: String,
-    /// Where it has one, whole days count at `allDayAt` in this zone instead of at noon UTC.
+    /// If set, whole days count at `allDayAt` in this zone instead of at noon UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// The local time at which a whole day counts, `HH:MM`; 12:00 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "09:00")]
     pub all_day_at: Option<String>,
-    /// What a new event or task gets; without it, one message at its start and one at its end.
+    /// The messages of a new event or task; by default one at its start and one at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<DefaultRuleShape>>,
     #[serde(skip_serializing_if = "Option::is_none")]

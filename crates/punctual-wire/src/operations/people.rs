@@ -23,12 +23,12 @@ pub struct PersonRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "ann@example.org")]
     pub email: Option<String>,
-    /// The zone that times are given in; without one, that of the event or its organisation.
+    /// The time zone of the given times; by default that of the event or its organisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
-    /// What they want to be notified over, in their order; the next is used if one does not reach them.
+    /// The channels of the person, in order; the next one is used if one fails.
     #[schema(required = false, example = json!(["email"]))]
     pub channels: Vec<String>,
     /// Where they are reached besides e-mail: type of channel to address.

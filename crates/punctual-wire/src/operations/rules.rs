@@ -171,7 +171,7 @@ pub struct Rule {
     pub id: String,
     pub subject_type: String,
     pub subject_id: String,
-    /// Which date it goes by: `start` or `end`.
+    /// The date that it is relative to: `start` or `end`.
     pub kind: String,
     pub rule: RuleShape,
     /// What is scheduled: `GET /api/v1/schedules/{id}`.
@@ -191,7 +191,7 @@ pub struct Rule {
     pub deleted_at: Option<Timestamp>,
     pub last_sent_at: Option<Timestamp>,
     pub next_run_at: Option<Timestamp>,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,

@@ -59,7 +59,7 @@ pub struct NewEvent {
     #[schema(required = false)]
     pub participants: Vec<String>,
     pub organisation: Option<String>,
-    /// The zone that its dates are meant in; without one, the organisation's.
+    /// The time zone of its dates; by default that of the organisation.
     pub time_zone: Option<String>,
     pub location: Option<String>,
     pub description: Option<String>,

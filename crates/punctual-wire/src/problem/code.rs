@@ -61,23 +61,23 @@ codes! {
     JsonDuplicateKey = "json_duplicate_key", 400, "A field appears twice";
     /// A text is not valid UTF-8, contains NUL, or has half of a surrogate pair.
     TextInvalid = "text_invalid", 400, "A text is not valid Unicode";
-    /// The Content-Type is not one that the route takes.
+    /// The route does not accept this Content-Type.
     ContentType = "content_type", 415, "The content type is not accepted";
-    /// The Content-Encoding is not one that the route takes, or the body is not what it says.
+    /// The route does not accept this Content-Encoding, or the body does not match it.
     ContentEncoding = "content_encoding", 415, "The content encoding is not accepted";
-    /// The body has more bytes than the route takes; nothing was stored.
+    /// The body is larger than the route accepts; nothing was stored.
     BodyTooLarge = "body_too_large", 413, "The body is too large";
-    /// The batch has more items than the route takes; nothing was stored.
+    /// The batch has more items than the route accepts; nothing was stored.
     BatchTooLarge = "batch_too_large", 413, "The batch has too many items";
-    /// A body or a query has a name that the route does not know; the detail has the nearest that it does.
+    /// The body or the query has an unknown name; the detail has the nearest known name.
     UnknownField = "unknown_field", 422, "A field is not known";
     /// A required field is absent or null.
     MissingField = "missing_field", 422, "A field is missing";
-    /// A field holds another type of value than it takes.
+    /// A field has a value of the wrong type.
     WrongType = "wrong_type", 422, "A field has the wrong type";
     /// A value is too small, too large, too long, or not among those allowed.
     OutOfRange = "out_of_range", 422, "A value is out of range";
-    /// Two fields were given that exclude each other.
+    /// Two fields exclude each other.
     FieldConflict = "field_conflict", 422, "Two fields exclude each other";
     /// A key, name or id is too long, has control characters, or is not of the required form.
     KeyInvalid = "key_invalid", 422, "A key is not valid";
@@ -85,11 +85,11 @@ codes! {
     PasswordWeak = "password_weak", 422, "The password is too weak";
     /// The Idempotency-Key was used with another body.
     IdempotencyMismatch = "idempotency_mismatch", 409, "The idempotency key was used with another body";
-    /// A time has no offset, so the instant it means is not known.
+    /// A time has no UTC offset, so its instant is ambiguous.
     TimeNoOffset = "time_no_offset", 422, "A time has no offset";
     /// A date or time does not exist or is not written as RFC 3339.
     DateInvalid = "date_invalid", 422, "A date is not valid";
-    /// Something is said to have happened more than a day from now.
+    /// The time of an event is more than a day in the future.
     TimeInFuture = "time_in_future", 422, "A time lies in the future";
     /// A date is before 1900 or after 2200, or an instant before 1970 or after 2200.
     DateOutOfRange = "date_out_of_range", 422, "A date is out of range";
@@ -97,19 +97,20 @@ codes! {
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.
     DurationInvalid = "duration_invalid", 422, "A duration is not valid";
-    /// A request has both `Content-Length` and `Transfer-Encoding`, a length twice (the same one too) or not in digits alone, or an encoding that is not `chunked`: where it ends is not certain.
+    /// The end of the request is ambiguous: it has both `Content-Length` and `Transfer-Encoding`, a repeated length, a length
+    /// that is not all digits, or an encoding other than `chunked`.
     FramingAmbiguous = "framing_ambiguous", 400, "The end of the request is ambiguous";
-    /// There is no such business unit.
+    /// The business unit does not exist.
     UnitUnknown = "unit_unknown", 422, "The business unit is not known";
     /// A cron pattern or a recurrence rule cannot be read.
     ScheduleInvalid = "schedule_invalid", 422, "The schedule cannot be read";
     /// A cron expression or rule never fires.
     ScheduleNever = "schedule_never", 422, "The schedule never fires";
-    /// The schedule skips months that are too short; a warning when something is saved, not a refusal.
+    /// The schedule skips short months; a warning when it is saved, not a refusal.
     MonthsSkipped = "months_skipped", 422, "The schedule skips short months";
     /// The due time is more than ten years ahead.
     DueOutOfRange = "due_out_of_range", 422, "The due time is too far ahead";
-    /// The due time is longer ago than the lateness that is allowed.
+    /// The due time is too far in the past.
     DueTooOld = "due_too_old", 422, "The due time is too long ago";
     /// A recipient's address is not valid or has a line break.
     AddressInvalid = "address_invalid", 422, "An address is not valid";
@@ -117,13 +118,13 @@ codes! {
     PhoneInvalid = "phone_invalid", 422, "A phone number is not valid";
     /// A subject has a line break or another control character.
     SubjectInvalid = "subject_invalid", 422, "The subject is not one line";
-    /// A message sets a header that is the channel's own; the detail has those it may set.
+    /// A message sets a header that is not allowed; the detail lists the allowed headers.
     HeaderNotAllowed = "header_not_allowed", 422, "The header may not be set";
     /// The value of a header is not one line of ASCII.
     HeaderInvalid = "header_invalid", 422, "The header is not one line";
-    /// The name or media type of a file is not taken, or its content is not base64.
+    /// The name or media type of a file is not allowed, or its content is not base64.
     AttachmentInvalid = "attachment_invalid", 422, "The attachment is not valid";
-    /// There is no such blob: it was never uploaded, it expired, or the key may not use it.
+    /// The blob does not exist: it was never uploaded, it expired, or the key may not use it.
     BlobUnknown = "blob_unknown", 422, "The blob is not known";
     /// The channel cannot send files.
     AttachmentsNotSupported = "attachments_not_supported", 422, "The channel cannot send attachments";
@@ -133,7 +134,7 @@ codes! {
     TemplateUnknownVariable = "template_unknown_variable", 422, "The template uses an unknown variable";
     /// A template took more steps or wrote more output than allowed.
     TemplateLimit = "template_limit", 422, "The template is over its budget";
-    /// The channel does not exist; a warning when something is saved or sent, not a refusal.
+    /// The channel does not exist; a warning, not a refusal.
     ChannelUnknown = "channel_unknown", 422, "The channel is not known";
     /// The URL is not HTTPS.
     UrlScheme = "url_scheme", 422, "The URL's scheme is not allowed";
@@ -141,47 +142,47 @@ codes! {
     UrlPort = "url_port", 422, "The URL's port is not allowed";
     /// The URL has a user name or password in it.
     UrlUserinfo = "url_userinfo", 422, "The URL has user information";
-    /// The URL leads to an address that is refused; which one is not said.
+    /// The URL resolves to an address that is not allowed; the address is not disclosed.
     UrlForbidden = "url_forbidden", 422, "The URL is not allowed";
-    /// The URL's host is none of the provider's.
+    /// The URL's host does not belong to the provider.
     UrlHost = "url_host", 422, "The URL is not one of the provider's";
-    /// A secret begins with `file:` or `env:` and names none that this server looks up.
+    /// A secret starts with `file:` or `env:` but is not a reference that this server can resolve.
     SecretReference = "secret_reference", 422, "The secret's reference is not allowed";
-    /// A channel or subscriber sends to another place than before, and a secret was not given again.
+    /// The destination of a channel or subscriber changed, and a secret was not entered again.
     SecretRequired = "secret_required", 422, "The secret must be given again";
-    /// No key, a wrong key or an expired key; which of them is not said.
+    /// No key, a wrong key or an expired key; the response does not say which.
     AuthFailed = "auth_failed", 401, "Authentication failed";
     /// The key lacks a scope that the route needs.
     ScopeMissing = "scope_missing", 403, "The key lacks a scope";
     /// Nothing with this id exists, or the key may not see it.
     NotFound = "not_found", 404, "Not found";
-    /// It was there, and was removed after the time for which such things are kept.
+    /// It was removed after its retention time.
     Gone = "gone", 410, "It is gone";
     /// The route exists, the method does not.
     MethodNotAllowed = "method_not_allowed", 405, "The method is not allowed";
     /// The request did not arrive in time.
     RequestTimeout = "request_timeout", 408, "The request took too long";
-    /// Someone else changed the thing in between; reload it.
+    /// Somebody else changed the object meanwhile; reload it.
     StaleVersion = "stale_version", 409, "The page is out of date";
-    /// The state of the thing forbids the action; the detail has the state and what is allowed.
+    /// The action is not allowed in this state; the detail has the state and the allowed states.
     StateNotAllowed = "state_not_allowed", 409, "The state does not allow this";
-    /// A form came without its token, or with a foreign one.
+    /// A form has no token, or the token of another session.
     Csrf = "csrf", 403, "The form's token is not valid";
     /// The page size is not between 1 and 200.
     PageSize = "page_size", 422, "The page size is out of range";
-    /// The cursor is damaged, or not one that this server gave out.
+    /// The cursor is damaged or was not issued by this server.
     CursorInvalid = "cursor_invalid", 422, "The cursor is not valid";
-    /// Too many requests; Retry-After says when to come back.
+    /// Too many requests; Retry-After says when to retry.
     RateLimited = "rate_limited", 429, "Too many requests";
-    /// The business unit has been given all rows of its day; nothing was stored, and Retry-After says when its next day begins.
+    /// The business unit has used its quota of the day; nothing was stored, and Retry-After says when its next day begins.
     QuotaExceeded = "quota_exceeded", 429, "The quota of the business unit is used up";
-    /// The storage is down or full; nothing was stored, and Retry-After says when to come back.
+    /// The storage is down or full; nothing was stored, and Retry-After says when to retry.
     StorageUnavailable = "storage_unavailable", 503, "The storage is not available";
-    /// The id is known with another body; nothing was overwritten.
+    /// The id was used with another body; nothing was overwritten.
     IdReused = "id_reused", 409, "The id is known with other content";
     /// The token is that of another site.
     SiteMismatch = "site_mismatch", 403, "The token is that of another site";
-    /// The buffer of a site agent is at its bound, or its disk is full; nothing was stored.
+    /// The buffer or the disk of a site agent is full; nothing was stored.
     BufferFull = "buffer_full", 507, "The buffer is full";
     /// Another scheduler owns the run.
     OwnedByOther = "owned_by_other", 409, "The run is owned by another";
@@ -189,7 +190,7 @@ codes! {
     ImportInvalid = "import_invalid", 422, "The import is not valid";
     /// A provider's callback has a bad signature or an old time.
     SignatureInvalid = "signature_invalid", 401, "The signature is not valid";
-    /// A fault of the server; its log has the request id.
+    /// An internal error; the server's log has the request id.
     Internal = "internal", 500, "Internal error";
 }
 

@@ -7,14 +7,14 @@ use utoipa::ToSchema;
 
 use super::{Code, excerpt};
 
-/// What is wrong with one place in a request.
+/// The error at one place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
     /// A JSON pointer (RFC 6901) to the place, such as `/items/3/subject`; a query parameter counts as a field.
     #[schema(example = "/runAt")]
     pub pointer: String,
     pub code: Code,
-    /// One sentence that says what is wrong and what would be right.
+    /// One sentence with the error and the correct form.
     pub detail: String,
 }
 
@@ -62,12 +62,13 @@ impl FieldError {
     }
 
     pub fn due_out_of_range(pointer: impl Into<String>, latest: impl fmt::Display) -> Self {
-        let detail = format!("The due time is too far ahead; the latest that is taken is {latest}.");
+        let detail = format!("The due time is too far ahead; the latest accepted time is {latest}.");
         Self::new(pointer, Code::DueOutOfRange, detail)
     }
 
     pub fn due_too_old(pointer: impl Into<String>, earliest: impl fmt::Display) -> Self {
-        let detail = format!("The due time is too long ago; the earliest that is taken is {earliest}.");
+        let detail =
+            format!("The due time is too far in the past; the earliest accepted time is {earliest}.");
         Self::new(pointer, Code::DueTooOld, detail)
     }
 

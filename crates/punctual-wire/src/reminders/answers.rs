@@ -18,14 +18,14 @@ pub struct ReminderSetting {
     #[serde(flatten)]
     #[schema(value_type = super::ReminderSettingRequest)]
     pub definition: Value,
-    /// Give it back with a change: another one in the meantime is refused as `stale_version`.
+    /// Send it with a change: if the object was changed meanwhile, the request is refused with `stale_version`.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// What the change comes to; only in the answer to one.
+    /// The effect of the change; only in the response to a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<ReminderPlan>,
-    /// What was taken but will not work yet, such as a channel that does not exist.
+    /// Warnings about accepted values that do not work yet, such as a channel that does not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<FieldError>,
@@ -50,7 +50,7 @@ pub struct ReminderPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
     pub days: Vec<ForecastDay>,
-    /// There is more than one response covers.
+    /// There are more rows than one response can hold.
     pub cut: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct ForecastItem {
     /// `message`, `expiry`, `run` or `shadow`.
     #[schema(example = "message")]
     pub kind: Cow<'static, str>,
-    /// Why that is not when it is due, such as `quiet-hours`.
+    /// Why it is sent at another time than it is due, such as `quiet-hours`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

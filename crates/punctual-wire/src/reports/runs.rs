@@ -14,7 +14,7 @@ const COORDINATES_MAX: usize = 8 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunNowRequest {
-    /// Made beforehand by whoever asks, so that asking again is the same run; made by the server when absent.
+    /// The caller's id, so that a repeated request is the same run; created by the server if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manual_run_guid: Option<String>,
 }
@@ -53,7 +53,7 @@ pub struct Ownership {
     #[schema(value_type = Option<Object>)]
     pub coordinates: Option<Value>,
     pub taken_at: Option<Timestamp>,
-    /// The stage of the rollout it is under, where there is one.
+    /// The stage of its rollout, if there is one.
     pub stage: Option<i64>,
     /// Whether the old scheduler could take it now.
     pub old_scheduler_may_take: bool,
@@ -66,7 +66,7 @@ pub struct OwnershipRequest {
     /// `oldScheduler` or `automationScheduler`.
     #[schema(example = "oldScheduler")]
     pub owner: String,
-    /// Numbers between dots. A newer version of the same owner takes a run over that is not delivered; an older one is refused.
+    /// Numbers separated by dots. A newer version of the same owner takes over an undelivered run; an older one is refused.
     #[schema(example = "1")]
     pub owner_version: String,
 }
@@ -91,13 +91,13 @@ impl OwnershipRequest {
 pub struct OwnershipReport {
     #[schema(example = "oldScheduler")]
     pub owner: String,
-    /// The version that reports; one below that of the owner is refused.
+    /// The version that reports; a version below that of the owner is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_version: Option<String>,
     /// `deliveryCreated`, or `cancelled`: then the run is free again.
     #[schema(example = "deliveryCreated")]
     pub status: String,
-    /// Where what was made lies.
+    /// The coordinates of the created files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub coordinates: Option<Value>,
@@ -145,7 +145,7 @@ pub struct AutomationRun {
     pub artefacts: Vec<Artefact>,
     pub rows: Option<i64>,
     pub truncated: Option<bool>,
-    /// Why there is no report, where there is none.
+    /// Why there is no report, if there is none.
     #[schema(value_type = Option<Object>)]
     pub fault: Option<Value>,
     /// How often the run itself was decided.
@@ -207,7 +207,7 @@ pub struct Artefact {
     pub purged_at: Option<Timestamp>,
 }
 
-/// Where what was made for a run lies.
+/// The coordinates of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Coordinates {

@@ -57,7 +57,7 @@ pub struct DeliveryLogEntry {
     /// Which message of the schedule, from 1: a failed attempt uses up none.
     pub ordinal: i64,
     pub sent_at: Timestamp,
-    /// `delivered`, `failed`, `uncertain`, `underway`, or why there was no attempt, such as `no-channel`.
+    /// `delivered`, `failed`, `uncertain`, `underway`, or the reason why there was no attempt, such as `no-channel`.
     pub status: String,
     /// The provider's id of the message.
     pub message_id: Option<String>,

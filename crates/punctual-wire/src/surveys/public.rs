@@ -22,7 +22,7 @@ pub struct ResponseRequest {
     pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
-    /// When it was filled in, where that was before it is handed in.
+    /// When the survey was completed, if that was before this request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
     /// `agentId` and `completedAt`, as other systems send them; what is beside it counts first.

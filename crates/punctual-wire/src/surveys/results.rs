@@ -15,7 +15,7 @@ pub struct SurveyResults {
     pub version: Option<i64>,
     pub instances: i64,
     pub by_status: BTreeMap<String, i64>,
-    /// Instances that were reached: at least one message arrived, or they were answered.
+    /// Instances that were reached: at least one message arrived, or there is an answer.
     pub sent: i64,
     pub answered: i64,
     /// Answered among those that were reached, 0 to 1.
@@ -74,7 +74,7 @@ pub struct SurveyChoiceCount {
     pub share: f64,
 }
 
-/// How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5.
+/// The number of satisfied ratings: those in the top quarter of the scale, such as 4 and 5 of 1 to 5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SurveyCsat {
     /// 0 to 100.

@@ -1,4 +1,4 @@
-//! What is different between two states of a definition, field by field.
+//! The difference between two states of a definition, field by field.
 
 use punctual_engine::settings::stored_secret;
 use punctual_model::fault::pointer_step;

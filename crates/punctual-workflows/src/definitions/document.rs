@@ -1,4 +1,4 @@
-//! One definition as it is exported, and beside it the secrets that are not.
+//! One exported definition, and the list of its secrets that are not exported.
 
 use std::collections::BTreeMap;
 

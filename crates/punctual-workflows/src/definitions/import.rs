@@ -1,4 +1,4 @@
-//! The import: a trial that is rolled back, and then the same for good.
+//! The import: first a dry run that is rolled back, then the same with a commit.
 
 use futures_util::future::join_all;
 use punctual_boxed::boxed;
@@ -18,7 +18,7 @@ use super::{
     write::{self, AfterCommit},
 };
 
-/// How often an import starts anew because somebody else has changed a definition meanwhile.
+/// How often an import starts again because somebody else has changed a definition meanwhile.
 const ATTEMPTS: usize = 3;
 /// Faults that one answer names.
 const FAULTS: usize = 1_000;
@@ -93,7 +93,7 @@ impl Import {
                 Err(ImportError::Command(CommandError::Stale)) => continue,
                 done => done?,
             };
-            // Somebody has changed a definition since the trial: it is planned anew.
+            // Somebody has changed a definition since the trial: it is planned again.
             if !done.refused.is_empty() || done.before != before || done.after != after {
                 done.tx.rollback().await;
                 continue;

@@ -1,4 +1,4 @@
-//! What is stored, as documents: each in the shape that its route takes.
+//! Reads stored definitions as documents, each in the format of its route.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Surveys among definitions: the server numbers them, so that between servers they go by their names.
+//! Surveys in definitions: identified by name between servers, because each server assigns its own numbers.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A definition on its way into the database, through the command that saves it alone.
+//! Writes a definition with its normal save command.
 
 use punctual_boxed::boxed;
 use punctual_engine::{

@@ -1,4 +1,4 @@
-//! The moment has come: what is decided on the rule, the event or task and the people as they are now.
+//! Decides a due rule on the present rule, event or task, and people.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! What people do with events, tasks and rules. Each writes its own rows in one transaction; scheduling comes after it, and
-//! nothing that goes wrong there can fail what was asked for.
+//! Commands for events, tasks and rules. Each writes its rows in one transaction; scheduling follows in a second one, whose
+//! failure does not fail the command.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -76,7 +76,7 @@ impl NewSubject {
     }
 }
 
-/// What became of a change: done, refused by whoever asked, or there is nothing of that id.
+/// The outcome of a change: done, refused by the caller, or there is nothing of that id.
 #[derive(Debug)]
 pub enum Changed<T, E> {
     Done(T),

@@ -1,4 +1,4 @@
-//! Whom events and tasks are about: people, and what the events of one organisation have in common.
+//! People, and organisations with the common settings of their events.
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, commands::Units};
@@ -45,7 +45,7 @@ pub async fn put_person_in(
     Ok(row)
 }
 
-/// Removes a person. Events and tasks keep the id; whoever is behind it gets nothing any more.
+/// Removes a person. Events and tasks keep the id; the person gets no further messages.
 #[boxed]
 pub async fn remove_person(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;

@@ -1,4 +1,4 @@
-//! What an edit does to the rules of an event or task: pure, on the state before and after.
+//! The effect of an edit on the rules of an event or task: pure, from the states before and after.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_model::SyncStatus;
@@ -13,7 +13,7 @@ use super::{
     spec_of,
 };
 
-/// How long a rule may be out of step before the reconciler takes it: whoever writes it schedules it at once.
+/// How long a rule may be out of sync before the reconciler schedules it; a save normally schedules it at once.
 pub const PENDING_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// A rule that is wanted: over which channels, and how its messages are handled.

@@ -1,4 +1,4 @@
-//! Secret links to the calendar of an organisation or a person: made, ended and followed.
+//! Secret calendar links of an organisation or a person: create, revoke and serve.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
@@ -109,7 +109,7 @@ pub async fn calendar_of(engine: &Engine, secret: &str) -> Result<Option<String>
         limit: MOST,
         ..Between::default()
     };
-    // Another unit may have used the same id for an organisation of its own; the link shows only what it was made for.
+    // Another unit may have used the same id for its own organisation; the link shows only what it was made for.
     let unit = Reach::limited_to(row.business_unit.clone().map(|unit| vec![unit]));
     let rows = subjects::between(&mut reader.conn(), &unit, &wanted).await?;
     let name = if is_organisation {

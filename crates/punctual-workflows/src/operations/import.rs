@@ -1,4 +1,4 @@
-//! The import of a calendar file: new events and to-dos are made, known ones are changed where the file differs.
+//! Imports a calendar file: creates new events and to-dos, and updates known ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ pub struct Import {
     pub business_unit: OwnUnit,
 }
 
-/// What became of a file.
+/// The outcome of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     pub created: usize,

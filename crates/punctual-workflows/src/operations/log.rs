@@ -1,7 +1,7 @@
-//! What is written with a decision or an outcome: the mark that an occurrence was sent, and the five log events.
+//! Rows written with a decision or an outcome: the mark that an occurrence was sent, and the five log events.
 //!
-//! Decisions are pure and cannot log; they put these rows, and what is put is logged when it is written. What each attempt
-//! to deliver came to is logged when it is known, once.
+//! Decisions are pure and cannot log, so they return these rows, which are logged when written. The outcome of each delivery
+//! attempt is logged once, when it is known.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -44,7 +44,7 @@ pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<
     Ok(())
 }
 
-/// The names and fields are a contract with whoever watches the log.
+/// Names and fields are a contract with log consumers.
 fn log(row: &Put) {
     match row {
         Put::Skipped { reason, why, payload, key } => {

@@ -1,4 +1,4 @@
-//! What the messages of an event or task would say, before it is saved.
+//! Renders the messages of an event or task before it is saved.
 
 use jiff::Timestamp;
 use punctual_store::operations::{organisations::OrganisationRow, subjects::SubjectRow};
@@ -25,8 +25,8 @@ pub struct Expected {
     pub fault: Option<String>,
 }
 
-/// The messages that this would get: those that are wanted, or the usual ones of a new one. The date is said in the zone of the event, as for
-/// somebody without a zone of their own.
+/// The messages that this would get: those that are wanted, or the usual ones of a new one. The date is said in the zone of the
+/// event, as for somebody without their own zone.
 pub fn expected(
     new: &NewSubject,
     organisation: Option<&OrganisationRow>,

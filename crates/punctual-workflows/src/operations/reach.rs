@@ -1,4 +1,4 @@
-//! Who is notified, over which channel and where: pure, on the people as they are when the moment comes.
+//! Selects recipients, channels and addresses: pure, on the people at the due time.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! When a rule fires: pure, from the event or task, the rule and the organisation as they are.
+//! Computes when a rule fires: pure, from the event or task, the rule and the organisation.
 
 use jiff::{
     SignedDuration, Timestamp,

@@ -1,4 +1,4 @@
-//! An event or task saved together with its messages, as an editor has them: all of it in one transaction, or nothing.
+//! Saves an event or task together with its messages, in one transaction.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! All messages of an occurrence have settled: who got it is written down, and who did not is notified another way.
+//! Runs when all messages of an occurrence have settled: records who was reached, and notifies the others over another channel.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
-//! Bringing schedules into step with their rules: the second transaction of every edit, and the reconciler.
+//! Updates schedules to match their rules: the second transaction of every edit, and the reconciler.
 //!
-//! Whoever asks names only the rules. What is wanted is computed here, on the locked rule and the subject as stored, so
-//! that edits that cross each other, repeats and the reconciler all end in the same place. The key of a row follows from
-//! the rule and the moment: scheduling twice is one row.
+//! Callers only name the rules. The schedule is computed from the locked rule and the stored subject, so that concurrent edits,
+//! repeats and the reconciler reach the same result. The key of a row is derived from the rule and the time, so scheduling
+//! twice creates one row.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -140,8 +140,8 @@ async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> R
     Ok(())
 }
 
-/// An occurrence that was scheduled before and whose moment has passed had its turn: it is not scheduled again, unless
-/// somebody has set its date anew since then.
+/// An occurrence that was scheduled before and whose moment has passed had its turn: it is not scheduled again, unless somebody
+/// has set its date again since then.
 fn is_over(rule: &RuleRow, wanted: &Wanted, now: Timestamp) -> bool {
     let is_same = rule.occurrence.as_deref() == Some(wanted.occurrence.as_str());
     is_same && wanted.run_at <= now && rule.dated_at <= wanted.run_at

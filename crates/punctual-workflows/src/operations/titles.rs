@@ -1,4 +1,4 @@
-//! What the rows of events and tasks are called: `Stand-up: 1h before the start on 14 May 09:00 Berlin`.
+//! Titles of the rows of events and tasks: `Stand-up: 1h before the start on 14 May 09:00 Berlin`.
 
 use std::collections::HashMap;
 

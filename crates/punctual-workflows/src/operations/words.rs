@@ -1,4 +1,4 @@
-//! What a message says where nobody has written a template for it.
+//! Default texts of messages without a template.
 
 use jiff::tz::TimeZone;
 use punctual_model::local_time;

@@ -1,5 +1,4 @@
-//! What people write about operations, as it is stored: people, organisations and rules. What their hours and offsets
-//! mean is checked here.
+//! Stored definitions of operations (people, organisations and rules), with validation of their hours and offsets.
 
 use jiff::Timestamp;
 use punctual_model::{Fault, local_time};

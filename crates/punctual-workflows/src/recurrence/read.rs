@@ -1,4 +1,4 @@
-//! Reading a rule. What is wrong is a value: cadences and calendar files have their own sentences for it.
+//! Parses a rule. Errors are values, because cadences and calendar files have their own texts for them.
 
 use jiff::civil::Weekday;
 

@@ -1,7 +1,7 @@
-//! Changes over many sources: a setting that was made, changed or switched off, or a business unit in another zone.
+//! Changes that affect many sources: a new, changed or disabled setting, or a business unit with a new time zone.
 //!
-//! The change is written with a work row of its own; the row applies it in cursor batches, each in one transaction, and
-//! a node that dies goes on where it was. Applying is evaluating again, so doing it twice changes nothing.
+//! The change is written with its own work row, which applies it in cursor batches, each in one transaction; after a crash it
+//! continues at the cursor. Applying a change evaluates the sources again, so doing it twice has no further effect.
 
 use std::sync::Arc;
 
@@ -112,11 +112,11 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     Ok(Some(work.key.as_str().to_owned()))
 }
 
-/// Batches that whoever makes a change applies themselves, so that they see at once what it did; the row does the rest.
+/// Batches that the request itself applies, so that the caller sees the effect at once; the work row does the rest.
 const FIRST_BATCHES: usize = 3;
 
-/// Applies the first of a change that was just committed. What fails is no fault of whoever made it: the change is on
-/// disk, and its row applies it.
+/// Applies the first of a change that was just committed. A failure here does not fail the request: the change is on disk, and
+/// its row applies it.
 pub(crate) async fn apply_announced(engine: &Engine, providers: &Providers, key: Option<String>) {
     let Some(key) = key else { return };
     if let Err(error) = apply_first(engine, providers, &key).await {

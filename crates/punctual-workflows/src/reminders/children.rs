@@ -1,5 +1,5 @@
-//! Counting children: what each adds to which parent is written with its own event, and the parents it touches, the old
-//! one and the new one, are evaluated in the same transaction.
+//! Counts child sources: the contribution of a child to its parent is written with the event of the child, and its old and new
+//! parent are evaluated in the same transaction.
 
 use std::collections::{BTreeSet, HashMap};
 

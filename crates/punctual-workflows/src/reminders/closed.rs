@@ -1,5 +1,5 @@
-//! Fields that nobody reads, in the parts of a definition that are read by providers: a misspelt `where` would count
-//! everything. They are refused when a setting is saved; what was stored before goes on being read as it was.
+//! Unknown fields in the parts of a definition that providers read: a misspelt `where` would count everything. They are refused
+//! when a setting is saved; settings stored before are still read.
 
 use punctual_model::{Fault, object::Object};
 use serde_json::Value;
@@ -10,8 +10,7 @@ use super::{Providers, triggers::metric};
 type Part = (&'static str, fn(&Providers, &Value, &mut Vec<Fault>));
 const PARTS: [Part; 2] = [("/threshold/metric", of_metric), ("/recipients", of_recipients)];
 
-/// What nobody would read of a definition that is saved in the place of another. A part that stays as it is is not in
-/// the way of other changes.
+/// The unknown fields of a definition that replaces another. A part that stays as it is is not in the way of other changes.
 pub fn unknown_fields(providers: &Providers, definition: &Value, before: Option<&Value>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (pointer, find) in PARTS {

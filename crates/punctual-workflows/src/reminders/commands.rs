@@ -1,5 +1,5 @@
-//! What people do with reminder settings: each is checked by its providers, versioned, audited, and announced to what is
-//! planned, in one transaction.
+//! Commands for reminder settings: validation by the providers, version check, write, audit entry and replanning in one
+//! transaction.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,5 +1,5 @@
-//! How and when a reminder leaves: channel, quiet hours, template and what it sees. Read when the row is due, so that
-//! a planned row stays as it is while these change.
+//! The delivery of a reminder: channel, quiet hours, template and its variables. Read when the row is due, so changes do not
+//! touch planned rows.
 
 use jiff::{Timestamp, civil::Date};
 use punctual_model::{
@@ -65,7 +65,7 @@ fn text_of<'d>(definition: &'d Value, name: &str) -> Option<&'d str> {
     definition.get("delivery")?.get(name)?.as_str()
 }
 
-/// What is wrong with the texts of a definition that somebody saves in the place of another.
+/// What is wrong with the texts of a definition that somebody saves instead of another.
 pub fn text_faults(definition: &Value, before: Option<&Value>) -> Vec<Fault> {
     let texts = TEXTS.into_iter().filter_map(|name| {
         Some(Saved {
@@ -138,7 +138,7 @@ impl DeliveryPolicy for Standard {
         let template = text("template");
         let is_list = matches!(audience, Audience::List(_));
         let channel: Option<ChannelKey> = text("channel").and_then(|key| key.parse().ok());
-        // A list has a channel of its own; addresses alone have none.
+        // A list has its own channel; addresses alone have none.
         let channel = channel.or_else(|| if is_list { None } else { "email:default".parse().ok() });
         let id = NotificationId(Default::default());
         let mut new = NewNotification::new(id, audience, String::new(), String::new());

@@ -1,4 +1,4 @@
-//! A reminder at its moment: setting, source, recipients and delivery are read again, and what is no longer so is an
+//! Decides a due reminder: setting, source, recipients and delivery are read again. A reminder that no longer applies is an
 //! outcome with a reason, not a failure.
 
 use std::{collections::HashMap, sync::Arc};
@@ -94,7 +94,7 @@ impl Loads for Reminders {
 /// What decisions about reminders write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put {
-    /// The row goes along with its source to another business unit.
+    /// The row moves with its source to another business unit.
     Transfer(Transfer),
     /// A threshold has been reported and stays quiet until it is armed again.
     Fired(Fired),
@@ -271,7 +271,7 @@ impl Loaded {
         let due_at = row.due_at;
         let ready_at = row.ready_at;
         let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
-        // Whoever repeats a reminder does so in the row's unit; what has moved to another one is not theirs to send.
+        // An operator repeats a reminder within the row's unit and may not send for a source that moved to another unit.
         if repeated && here != there {
             return Decision::Skip(ReasonCode::SourceNoLongerValid).into();
         }

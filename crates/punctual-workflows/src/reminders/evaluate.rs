@@ -1,5 +1,5 @@
-//! What settings want of sources, compared with what there is: one pure function for events, changed settings, plans
-//! and reconciliation.
+//! Compares the required reminders of settings and sources with the existing rows: one pure function for events, changed
+//! settings, plans and reconciliation.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -118,7 +118,7 @@ pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<ReasonCode> {
     providers.invalidations.iter().find_map(|provider| provider.invalid(case))
 }
 
-/// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts anew.
+/// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts again.
 fn not_valid(case: &Case<'_>, reason: ReasonCode) -> Wanted {
     let state = case.states.iter().find(|state| state.met);
     let state = state.map(|state| StateRow { met: false, ..state.clone() });
@@ -270,7 +270,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// What follows an occurrence whose row was sent, cancelled or held: one that does not go on by itself never ends its
+    /// What follows an occurrence whose row was sent, cancelled or held: one that does not continue by itself never ends its
     /// chain. Every step passes a row that exists. One that cannot be sent is followed by none: the next ones could not either,
     /// and each event of the source would add one.
     fn go_on(&self, case: &Case<'_>, candidates: &mut Vec<Candidate>) {

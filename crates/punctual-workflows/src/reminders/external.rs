@@ -1,8 +1,8 @@
-//! Reconciliation with another system's database: what changed there since the last look is handled like events,
-//! so a missed event is made good from where the truth is.
+//! Reconciliation with an external database: rows changed there since the last pass are handled like events, so missed events
+//! are repaired from the system of record.
 //!
-//! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
-//! is open. What it found, what that plans, the new watermark and the end of the row are committed together.
+//! A pass is a long-running row of one batch: a read-only query with a watermark and a cursor, run without an open transaction.
+//! The found states, the planned rows, the new watermark and the end of the row are committed together.
 
 mod cells;
 
@@ -69,7 +69,7 @@ pub struct External {
     pub timeout: Duration,
 }
 
-/// Behind which row a look goes on.
+/// Behind which row a look continues.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Cursor {
     since: Mark,
@@ -196,7 +196,7 @@ impl External {
             timeout: self.timeout,
             max_rows: self.rows_at_once() as usize,
         };
-        // As stored: a watermark that was read as an instant and written anew would be another text there.
+        // As stored: a watermark that was read as an instant and written again would be another text there.
         self.found(query.run_as_stored().await?, cursor)
     }
 

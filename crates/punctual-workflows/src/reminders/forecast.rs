@@ -1,5 +1,4 @@
-//! What will be sent on which local day, from the rows that are planned, with what quiet hours do to them and the
-//! occurrences of recurring reminders that are not planned yet.
+//! The forecast by local day: planned rows, moved by quiet hours, and future occurrences of recurring reminders.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! Messages at once, beside what is planned: with `"immediate": true` a setting sends a message when
-//! the first state of a source arrives and matches it. Once: the row's key is that of the setting and the source.
+//! Immediate messages: with `"immediate": true`, a setting also sends a message when the first state of a source matches. The
+//! key consists of the setting and the source, so it is sent once.
 
 use jiff::Timestamp;
 use punctual_model::{KeyParts, Trigger, WorkKey};

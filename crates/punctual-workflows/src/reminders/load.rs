@@ -1,4 +1,4 @@
-//! Reading, in sets, what a decision about sources needs.
+//! Loads the data for decisions about sources, in sets.
 
 use std::collections::HashMap;
 

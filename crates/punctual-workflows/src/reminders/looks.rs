@@ -1,4 +1,4 @@
-//! What people see and do of reconciliation: how far each provider has looked, a look at once, and what one would do.
+//! Reconciliation for people: the progress of each provider, a pass on request, and a dry run.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,6 +1,5 @@
-//! What a setting would send next, and what it would have sent in the last twelve months. Both follow from the present
-//! states of sources by the functions that plan: nothing that was ever stored or sent is read, and a date that a source had
-//! before its present one is not known any more.
+//! The next messages of a setting, and the messages of the last twelve months that it would have sent. Both are computed from
+//! the present states of sources with the planning functions; earlier dates of a source are not known.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The contracts of providers, and where they are registered. A worker asks the registry by name; there is no switch to
-//! extend. A program that embeds Punctual adds its own:
+//! The contracts of providers, and their registry. Workers look providers up by name; no switch needs to be extended. A program
+//! that embeds Punctual adds its own:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -201,7 +201,7 @@ pub struct ScanBounds {
     pub business_units: Option<Vec<String>>,
     /// Sources in one batch.
     pub batch: Option<u32>,
-    /// It goes on where the last batch ended.
+    /// It continues where the last batch ended.
     pub cursor: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Whom a reminder is for, resolved when it is due: fixed addresses, a list, a field of the source, or a field of
-//! another source that this one names.
+//! The recipients of a reminder, resolved when it is due: fixed addresses, a list, a field of the source, or a field of a
+//! referenced source.
 
 use punctual_model::{Audience, Fault, ReasonCode};
 use serde_json::Value;

@@ -1,8 +1,7 @@
-//! Reconciliation: bounded repair beside events, for what a missed event or a day without one leaves behind.
+//! Reconciliation: bounded repair after missed events and days without events.
 //!
-//! Each trigger provider looks, at low frequency, at the sources that changed since it last looked, in batches, and
-//! evaluates them as an event would: the same function, so the same keys. Its watermark moves only with what a batch
-//! wrote, in the same transaction.
+//! At low frequency, each trigger provider reads the sources that changed since its last pass, in batches, and evaluates them
+//! with the same function as events, so it creates the same keys. The watermark advances in the transaction of each batch.
 
 use std::sync::Arc;
 
@@ -49,11 +48,11 @@ pub struct Report {
     pub created: u64,
     pub moved: u64,
     pub deactivated: u64,
-    /// The place after which a run that is under way goes on.
+    /// The place after which a run that is under way continues.
     pub after: Option<(i64, String, String)>,
     /// Until when the run that is under way looks.
     pub until: Option<i64>,
-    /// The setting and source after which days without events go on.
+    /// The setting and source after which days without events continue.
     pub daily_after: Option<(String, String)>,
 }
 
@@ -132,7 +131,7 @@ impl Batch {
         let stored = reconciliations::all(conn).await?.into_iter().find(|row| row.provider == provider);
         let report = stored.as_ref().and_then(|row| serde_json::from_str::<Report>(&row.report).ok());
         let watermark = stored.map_or(0, |row| row.watermark.as_microsecond());
-        // A run that is under way goes on; a new one begins at the watermark.
+        // A run that is under way continues; a new one begins at the watermark.
         let report = report.filter(|report| report.until.is_some()).unwrap_or_default();
         Self::after(conn, providers, provider, watermark, report, now).await
     }

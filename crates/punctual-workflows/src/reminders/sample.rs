@@ -1,5 +1,4 @@
-//! What a setting says about one source that there is: whom it goes to, what it says, and what its texts can say. Nothing is
-//! stored and nothing sent.
+//! Previews a setting for one existing source: recipients, message and available variables. Stores and sends nothing.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! One reminder setting, read once and asked many times.
+//! One parsed reminder setting.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

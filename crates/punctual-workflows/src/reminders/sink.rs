@@ -1,5 +1,5 @@
-//! Source events: what is no longer valid goes first, then what is wanted is ensured, for a whole batch of sources at
-//! once and in the transaction of the events.
+//! Handles source events: first deactivates rows that no longer apply, then ensures the required rows, for a whole batch of
+//! sources in the transaction of the events.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -59,7 +59,7 @@ impl EventSink for ReminderSink {
             let touched = apply_to(&self.providers, tx, now, rows).await?;
             let mut answers = vec![Touched::default(); events.len()];
             for (place, did) in touched {
-                // Parents of what was counted have no event of their own: the first of the batch speaks for them.
+                // Parents of counted sources have no event: the first of the batch speaks for them.
                 let index = speaks.get(&place).map_or(0, |(index, _)| *index);
                 if let Some(answer) = answers.get_mut(index) {
                     answer.add(&did);
@@ -70,8 +70,8 @@ impl EventSink for ReminderSink {
     }
 }
 
-/// Brings the work of these sources, and of the parents that they count for, in line with all settings. The transaction
-/// holds the rows of the sources: whoever wrote them does.
+/// Brings the work of these sources, and of the parents that they count for, in line with all settings. The transaction holds
+/// the rows of the sources: the writer does.
 async fn apply_to(
     providers: &Providers,
     tx: &mut Tx,
@@ -183,8 +183,8 @@ fn ended(
     }
 }
 
-/// What is planned for a source goes along when the source moves to another business unit. The source itself says so, so
-/// this is no conflict between two who use one key; it is written down for each row.
+/// Planned rows of a source move with it to another business unit. The source itself says so, so this is no conflict between
+/// two who use one key; it is written down for each row.
 pub(super) async fn transfer(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! What the rows of reminders are called: `First aid certificate, document 103: 7 days before 14 May`.
+//! Titles of the rows of reminders: `First aid certificate, document 103: 7 days before 14 May`.
 
 use std::collections::HashMap;
 

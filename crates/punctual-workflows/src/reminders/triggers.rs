@@ -1,4 +1,4 @@
-//! The triggers that ship: a date of the source, an anniversary, a measure that crosses a threshold.
+//! The built-in triggers: a date of the source, an anniversary, a metric that crosses a threshold.
 
 pub mod dates;
 mod key_base;

@@ -1,4 +1,4 @@
-//! Why, and why not: for a source and a day, what was decided, by which setting, on which values.
+//! Explains the decisions for a source and a day: the outcome of each setting and its values.
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;

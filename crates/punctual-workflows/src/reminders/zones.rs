@@ -1,4 +1,4 @@
-//! New zone data: a program that knows other rules for a zone than the one before it moves what is planned there.
+//! New time zone data: if this program has other rules for a zone than the previous one, it moves the planned rows.
 
 use jiff::{
     SignedDuration, Timestamp,

@@ -1,4 +1,4 @@
-//! Reports over Punctual's own data: what was delivered, by site and channel, and what surveys came to.
+//! Built-in reports over Punctual's own data: deliveries by site and channel, and survey results.
 
 use std::sync::{Arc, OnceLock};
 

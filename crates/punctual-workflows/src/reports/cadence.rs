@@ -1,7 +1,7 @@
-//! When a report is made: a cron pattern or a recurrence rule, in local time.
+//! The cadence of a report: a cron pattern or a recurrence rule, in local time.
 //!
-//! Patterns only ever name local times; which instant that is, is for `local_time` alone to say. So a time that the zone
-//! skips moves forward by the gap, and one that happens twice counts once, here as everywhere.
+//! Patterns only yield local times; `local_time` converts them to instants. A time that the zone skips therefore moves forward
+//! by the gap, and one that occurs twice counts once.
 
 use jiff::{
     SignedDuration, Span, Timestamp,

@@ -1,4 +1,4 @@
-//! What people do with subscriptions and runs. Each is one transaction, with its audit entry and the next run planned.
+//! Commands for subscriptions and runs. Each is one transaction, including the audit entry and the plan of the next run.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -89,8 +89,8 @@ async fn replanned(
     Ok(stored)
 }
 
-/// Plans the next runs of a business unit's subscriptions anew, because its zone has changed: each in a transaction of its
-/// own. Whatever stops this in between is made good by the walk over all subscriptions.
+/// Plans the next runs of a business unit's subscriptions again, because its zone has changed: each in its own transaction.
+/// Whatever stops this in between is made good by the walk over all subscriptions.
 #[boxed]
 pub async fn replan_unit(engine: &Engine, unit: &str) -> Result<(), StoreError> {
     let mut after = String::new();

@@ -1,7 +1,7 @@
 //! Cron patterns over local times: minute, hour, day of month, month, weekday.
 //!
-//! Values, names (`MON`, `JAN`), lists, ranges and steps; `L` is the last day of a month, `FRI#2` the second Friday and
-//! `FRIL` the last. Where both kinds of days are given, either will do, as cron has always had it.
+//! Values, names (`MON`, `JAN`), lists, ranges and steps; `L` is the last day of a month, `FRI#2` the second Friday and `FRIL`
+//! the last. If both kinds of days are given, either matches, as in standard cron.
 
 use jiff::civil::{Date, DateTime, Time};
 

@@ -1,7 +1,6 @@
-//! The decision about a run, on the subscription, the stage and the ownership as they are when it is written.
+//! Decides a run on the subscription, the stage and the ownership at the time of the decision.
 //!
-//! Recipients, channel and template are those of that moment, not of when the run was planned. Whatever comes of it, the
-//! next run is planned with it.
+//! Recipients, channel and template are read at that time, not when the run was planned. Every outcome also plans the next run.
 
 use std::collections::HashMap;
 
@@ -75,7 +74,7 @@ impl Loaded {
     }
 }
 
-/// What became of a run, in one word for figures.
+/// The outcome of a run, in one word for figures.
 struct Outcome {
     word: RunOutcome,
     decision: Decision,
@@ -167,7 +166,7 @@ impl Loaded {
                 details: Details::Conflict { owner: owner.clone(), status: *status },
                 ..Outcome::plain(RunOutcome::Conflict, Decision::Hold(ReasonCode::OwnershipConflict))
             },
-            // Whoever asks again gets what was made the first time.
+            // A repeated request gets the result of the first one.
             Prepared::Delivered { .. } => Outcome::skipped(ReasonCode::AlreadyDelivered),
             Prepared::Fault { may_pass, reason, code, detail } => {
                 let (word, decision) = match may_pass {
@@ -262,7 +261,7 @@ fn messages(
     }
 }
 
-/// What one message has of its own.
+/// The parts that differ between messages.
 struct Part<'p> {
     presentation: &'p Presentation,
     audience: Audience,
@@ -280,7 +279,8 @@ fn message(
 ) -> NewNotification {
     let label = subscription.label(period);
     let channel = subscription.channel.as_ref().map_or("", |channel| channel.as_str());
-    // From the key of the run alone, never from its row: whoever makes the same run makes the same message.
+    // Derived only from the key of the run, never from its row, so that every producer of the same run creates the same
+    // message.
     let identity = subscription.audience.identity();
     let mut parts = vec!["report", row.key.as_str(), channel, identity.as_str()];
     parts.extend(part.tag.as_deref());
@@ -296,7 +296,7 @@ fn message(
             "report": { "rows": made.rows, "truncated": made.truncated },
         })
     };
-    // The report itself is finished: whatever stands in it is no template.
+    // The report is final text, so it must not be interpreted as a template.
     let (body, page) = (InlineTemplate::literal(text.as_str()), InlineTemplate::literal(html.as_str()));
     inline::give(&mut new, &Texts { subject: &subject, body: &body, html: Some(&page) }, context);
     new.channel = part.channel;

@@ -1,4 +1,4 @@
-//! A subscription that was read and found good, not written yet.
+//! A validated subscription that is not stored yet.
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! What lies ahead of report subscriptions: the run that is planned, and those that will follow it.
+//! The forecast of report subscriptions: the planned run and the runs after it.
 
 use std::collections::HashMap;
 

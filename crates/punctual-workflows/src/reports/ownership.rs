@@ -1,4 +1,4 @@
-//! Who owns a run, for an old scheduler that asks, takes and reports.
+//! The ownership of runs, for an old scheduler that queries, takes and reports them.
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine};

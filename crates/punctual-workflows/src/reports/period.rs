@@ -1,6 +1,6 @@
-//! What a run reports on: the last complete day, week, month, quarter or year before it, or all since the run before.
+//! The period of a run: the last complete day, week, month, quarter or year before it, or the time since the previous run.
 //!
-//! The key of a run carries the start of its period, so moving the time of a report within a period makes no second run.
+//! The key of a run contains the start of its period, so moving a report within a period creates no second run.
 
 use jiff::{
     Span, Timestamp,
@@ -129,7 +129,7 @@ impl PeriodRule {
         Period { start, end: cadence.midnight(end) }
     }
 
-    /// The first day of the period that a date lies in.
+    /// The first day of the period that a date is in.
     fn first_day(self, date: Date) -> Date {
         match self {
             Self::Day | Self::SinceLast => date,

@@ -1,5 +1,5 @@
-//! Which run comes next: only ever one is planned. What follows a run is a pure function of the subscription, the run
-//! and the moment; planning after an edit is that function in a transaction.
+//! Plans the next run; only one run is planned at a time. The next run is a pure function of the subscription, the run and the
+//! present time; planning after an edit calls that function in a transaction.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{EnsureOutcome, effects, ensure_in};
@@ -133,9 +133,9 @@ fn input_hash(guid: &str, key: &str) -> InputHash {
     InputHash::of_fields(&[("subscription", guid.into()), ("run", key.into())])
 }
 
-/// Plans the next run of a subscription whose row is locked, and stops what it had planned otherwise. A period that has
-/// had its run, also in another zone, or whose run a person has cancelled or has to look at, is passed over. Returns the run
-/// that this planned, or planned anew.
+/// Plans the next run of a subscription whose row is locked, and stops what it had planned otherwise. A period that has had its
+/// run, also in another zone, or whose run a person has cancelled or has to look at, is passed over. Returns the run that this
+/// planned, or planned again.
 pub(super) async fn plan_next(
     tx: &mut Tx,
     now: Timestamp,

@@ -1,5 +1,5 @@
-//! The outside part of a run: taken, fetched, presented, kept. No transaction is open while a query runs, and nothing
-//! is made before the run is taken.
+//! The I/O of a run: take ownership, fetch, render, store. No transaction is open during a query, and nothing is generated
+//! before the run is owned.
 
 use std::sync::Arc;
 
@@ -256,7 +256,7 @@ async fn fetch(
     sources.fetch(&engine.store, &subscription.report, &asked).await
 }
 
-/// Presenting a large table takes a while, so it has a thread of its own.
+/// Presenting a large table takes a while, so it has its own thread.
 async fn presented(
     subscription: &Subscription,
     table: Arc<Table>,

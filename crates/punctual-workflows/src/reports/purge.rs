@@ -1,4 +1,4 @@
-//! The files of runs go after a while. What is known about them stays, and says that they are gone.
+//! Removes the files of runs after their retention time. Their records stay, marked as purged.
 
 use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
@@ -25,7 +25,7 @@ pub(super) async fn purge(
             // The files are removed before that is recorded: if this stops in between, the next pass repeats it.
             engine.blobs.delete(&file.blob).await?;
         }
-        // A record that names none counts too, so that the walk goes on.
+        // A record that names none counts too, so that the walk continues.
         removed += files.len().max(1);
         gone.push((run.key, run.decided_at));
     }

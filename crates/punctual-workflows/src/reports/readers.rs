@@ -1,5 +1,5 @@
-//! Who reads a report, and how: each in their own language and zone where they are among the people, else as the
-//! subscription has it. A report is written once for each distinct way of reading, not once for each person.
+//! The readers of a report: known people in their own language and time zone, others in those of the subscription. A report is
+//! rendered once for each pair of language and zone, not once for each person.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,9 +1,8 @@
-//! A subscription that is active always has a run ahead: whatever broke the chain (a person who cancelled the next run, a
-//! row that was put on hold, a database from a backup, new rules of a time zone), this finds it.
+//! Ensures that every active subscription has a planned run. A run can be missing after a cancel, a hold, a restored backup or
+//! new time zone rules.
 //!
-//! After a start, and once a day, a node goes over all subscriptions, some with every sweep. In between it reads only what
-//! changed: subscriptions and business units that were written, and runs that the audit says something about. So a sweep of
-//! an installation in which nothing happens reads nothing.
+//! After a start and once a day, a node checks all subscriptions, some with every sweep. In between it reads only changes:
+//! written subscriptions and business units, and runs with new audit entries. The sweep of an idle installation reads nothing.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -49,7 +48,7 @@ struct Marks {
     whole_at: Timestamp,
     /// Subscriptions and units that were written before this have been checked.
     written: Timestamp,
-    /// After this one, by guid, what was written since then goes on; empty where it begins anew.
+    /// After this one, by guid, what was written since then continues; empty where it begins again.
     after: String,
     /// When it was begun.
     begun: Timestamp,
@@ -172,7 +171,7 @@ async fn without_run(
     let active: Vec<String> =
         rows.iter().filter(|row| !row.paused && !row.deleted).map(|row| row.guid.clone()).collect();
     let live = report_subscriptions::live_runs(conn, active.clone()).await?;
-    // One that was planned in another zone than the subscription has now, or by other rules of it, is planned anew.
+    // One that was planned in another zone than the subscription has now, or by other rules of it, is planned again.
     let zones: HashMap<&str, String> = rows.iter().map(|row| (row.guid.as_str(), zone_name(row))).collect();
     let cadences: HashMap<&str, Subscription> =
         rows.iter().filter_map(|row| Some((row.guid.as_str(), Subscription::read(row).ok()?))).collect();

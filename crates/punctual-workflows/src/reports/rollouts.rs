@@ -1,5 +1,5 @@
-//! Rollouts of report subscriptions: the general stages, with the subscriptions they are about. The API and the pages both
-//! come here.
+//! Rollouts of report subscriptions: the general stages, applied to subscriptions. The API and the console both use this
+//! module.
 
 use std::collections::HashSet;
 
@@ -50,8 +50,8 @@ pub async fn is_there(engine: &Engine, scope: &Scope, is_deleted: bool) -> Resul
     Ok(!is_deleted || find(engine, scope).await?.is_some())
 }
 
-/// The subscriptions that a rollout is about, deleted ones too: their runs are compared. One of a business unit that has a
-/// rollout of its own goes by that.
+/// The subscriptions that a rollout is about, deleted ones too: their runs are compared. One of a business unit that has its
+/// own rollout goes by that.
 #[boxed]
 pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
     let Scope::BusinessUnit(unit) = scope else { return Ok(vec![scope.parts().1.to_owned()]) };

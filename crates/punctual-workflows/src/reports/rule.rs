@@ -1,4 +1,4 @@
-//! The recurrence rules of cadences: what of a rule a cadence takes, and the days that it then names.
+//! The recurrence rules of cadences: the supported parts of a rule, and its dates.
 
 use jiff::{ToSpan, civil::Date};
 use punctual_model::{Fault, fault::shown};

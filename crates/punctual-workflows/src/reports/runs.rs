@@ -1,4 +1,4 @@
-//! Runs as people look at them: the work row, who owns it, what was made and what became of the messages.
+//! Runs for people: the work row, its owner, its files and the outcome of its messages.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -1,4 +1,4 @@
-//! A subscription as it is stored, read into what decisions need.
+//! A stored subscription, parsed for decisions.
 
 use jiff::{Timestamp, civil::Weekday};
 use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey, delivery_policy::Handling};
@@ -114,7 +114,7 @@ pub struct Planned {
     pub period: Period,
 }
 
-/// Any fixed instant will do to see which period fits a cadence; the same one gives the same answer for good.
+/// Any fixed instant will do to see which period fits a cadence; the same one gives the same answer permanently.
 const SAMPLED_FROM: Timestamp = Timestamp::constant(1_704_067_200, 0);
 
 impl Subscription {

@@ -1,4 +1,4 @@
-//! What the runs of reports are called: `Weekly deliveries: period from 11 May`.
+//! Titles of report runs: `Weekly deliveries: period from 11 May`.
 
 use std::collections::HashMap;
 

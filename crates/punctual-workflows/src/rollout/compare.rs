@@ -1,4 +1,4 @@
-//! Shadow comparison: the runs that were expected here against those that the old scheduler made, key by key.
+//! Compares the expected runs with the runs of the old scheduler, key by key.
 
 use std::collections::BTreeMap;
 

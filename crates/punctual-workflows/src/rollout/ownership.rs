@@ -1,5 +1,5 @@
-//! The one-owner guard: before anything is made for a run, it is taken, in a transaction of its own. Whoever comes
-//! second gets who was first, and makes nothing.
+//! The ownership of runs: a run is taken, in its own transaction, before anything is generated for it. The second system to ask
+//! gets the name of the owner and makes nothing.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -148,7 +148,7 @@ pub async fn take(
     })
 }
 
-/// What an ownership that is there means for whoever wants the run.
+/// The meaning of an existing ownership for a caller that wants the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Keep,

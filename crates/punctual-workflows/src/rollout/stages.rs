@@ -1,4 +1,4 @@
-//! Setting a stage, and going back. Both are one transaction, with the audit entry that says who did it.
+//! Sets a stage and rolls back. Each is one transaction, including the audit entry.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CHECKLIST, Duty, Owner, RunKind, Stage, duty};
 
-/// What a rollout is about: one subject, or all subjects of a business unit that have none of their own.
+/// The scope of a rollout: one subject, or all subjects of a business unit without their own rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     Subject(String),

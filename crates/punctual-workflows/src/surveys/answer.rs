@@ -1,5 +1,5 @@
-//! An answer: the first valid one counts, ends the instance, stops its messages and is published to everyone it concerns, all
-//! in one transaction.
+//! Accepts an answer: the first valid one counts, ends the instance, cancels its messages and is published to the subscribers,
+//! all in one transaction.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Submission {
     pub completed_at: Option<Timestamp>,
 }
 
-/// What became of it.
+/// The outcome of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Submitted {
     /// Taken, now or by an earlier request with the same id.

@@ -1,4 +1,4 @@
-//! What authors do: write a survey, publish it.
+//! Commands for authors: save and publish a survey.
 
 use std::collections::{HashMap, HashSet};
 
@@ -162,7 +162,7 @@ pub async fn publish_in(
     Ok(Publishing::Published { version: number, warnings })
 }
 
-/// What is wrong with the invitations and reminders of a schema that is published in the place of another.
+/// What is wrong with the invitations and reminders of a schema that is published instead of another.
 pub fn text_faults(draft: &Value, schema: &Schema, before: Option<&Schema>) -> Vec<Fault> {
     let known: HashMap<String, &str> = before.into_iter().flat_map(catalogue::message_texts).collect();
     let texts = catalogue::message_texts(schema).map(|(pointer, text)| Saved {
@@ -189,7 +189,7 @@ pub(super) fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
         let same = before.iter().find(|one| one["id"] == trigger["id"]);
         if same.is_some_and(|same| same["dedupRecipe"] != trigger["dedupRecipe"]) {
             let pointer = format!("/triggers/{index}/dedupRecipe");
-            let detail = "The duplicate rules have changed: whoever was asked before is asked again if their event comes again.";
+            let detail = "The duplicate rules have changed: people who were asked before are asked again if their event is repeated.";
             warnings.push(Warning { pointer, code: "recipe_changed", detail: detail.to_owned() });
         }
     }

@@ -1,4 +1,4 @@
-//! A survey that a person sends: to whom it would go, and why not to others, before anything is sent. The send itself is
+//! Plans a survey sent by a person: its recipients, and the reason for each skipped one. The send itself is
 //! [`ingest`](super::ingest::ingest), as for events.
 
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
-//! What is published, read once and kept: versions for good, because they never change, and the list of the published
-//! ones until a mark in the database says that somebody published.
+//! A cache of published surveys: versions are kept permanently, because they never change; the list of published versions is
+//! kept until a marker in the database changes.
 //!
-//! The mark is read in the transaction that uses the list. So whatever was published before that is seen at once, on every
-//! node, and no message between nodes is needed for it.
+//! The marker is read in the transaction that uses the list. Every node therefore sees a new version at once, without messages
+//! between nodes.
 
 use std::{
     collections::HashMap,
@@ -177,7 +177,7 @@ impl Catalogue {
     }
 }
 
-/// The texts of a survey's messages that are templates, with where they stand in the schema.
+/// The texts of a survey's messages that are templates, with where they are in the schema.
 pub(super) fn message_texts(schema: &Schema) -> impl Iterator<Item = (String, &str)> {
     let own = [("invitation", &schema.invitation), ("reminder", &schema.reminder)];
     own.into_iter().filter_map(|(name, texts)| Some((name, texts.as_ref()?))).flat_map(|(name, texts)| {

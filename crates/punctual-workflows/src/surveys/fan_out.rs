@@ -1,5 +1,5 @@
-//! Publishing what happens to surveys: the event, and a delivery for each subscriber that it concerns. Both are written in
-//! the transaction of what happened, so that neither exists without the other.
+//! Publishes survey events: writes the event and a delivery for each of its subscribers, in the transaction of its cause, so
+//! that neither exists without the other.
 
 use std::{
     borrow::Cow,

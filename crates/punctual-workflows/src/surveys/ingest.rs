@@ -1,4 +1,4 @@
-//! From events to instances, in sets: which triggers match, what was seen before, and the first message of what is new.
+//! Turns events into instances, in sets: matching triggers, deduplication, and the first message of new instances.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub struct Item {
     pub occurred_at: Option<Timestamp>,
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It matched: an instance for each trigger, new or from before.

@@ -1,4 +1,4 @@
-//! Instances as people see them: how each of their messages went, and taking a link back.
+//! Instances for people: the outcome of each message, and revoking a link.
 
 use std::collections::{HashMap, HashSet};
 

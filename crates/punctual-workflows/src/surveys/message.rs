@@ -1,4 +1,4 @@
-//! What a message says: a stored template where the trigger names one, else the survey's own words and the link.
+//! The content of a message: the template of the trigger, otherwise the texts of the survey and the link.
 
 use jiff::Timestamp;
 use punctual_model::{

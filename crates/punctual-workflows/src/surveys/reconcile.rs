@@ -1,7 +1,7 @@
-//! Every link ends: an instance that may still be answered and has neither a message nor its end planned gets its end.
+//! Ensures that every link expires: an open instance without a planned message or expiry gets an expiry.
 //!
-//! That is what a fault leaves behind, or a row that was lost. Each sweep looks at a few instances, in the order in which they were
-//! made, and begins again after the last.
+//! A fault or a lost row can leave such an instance. Each sweep checks a few instances in order of creation, and starts again
+//! after the last.
 
 use std::{collections::HashSet, sync::atomic::Ordering};
 
@@ -16,7 +16,7 @@ use punctual_store::{
 
 use super::{Step, Surveys, ends_at, is_live, work_of};
 
-/// What has changed within this time is left to whoever changes it: an answer may be on its way to the instance that we read.
+/// Instances that changed within this time are skipped: an answer may be on its way to an instance that we read.
 const SETTLES_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// Instances of one look: about a millisecond on both databases.
 const AT_ONCE: i64 = 200;

@@ -1,6 +1,6 @@
-//! What the answers of a survey come to. The database counts; where a field of the event limits them, instances are walked in
-//! pages, so that memory stays flat however many there are. Of a survey with very many links a request counts the newest alone, and
-//! shows what was last counted of all of them (`kept.rs`).
+//! The results of a survey. The database counts; with a filter on a field of the event, instances are read in pages, so memory
+//! use stays constant. For a survey with very many links, a request counts only the newest links, or returns the last result
+//! over all links (`kept.rs`).
 
 mod export;
 mod kept;
@@ -124,7 +124,7 @@ pub async fn results(
     Ok(Results { newest: Some(kept.at_once()), ..asked.count(engine, versions, far).await? })
 }
 
-/// What became of a survey's links.
+/// The outcome of a survey's links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub asked: i64,
@@ -182,7 +182,7 @@ impl Asked {
         Ok(tally.finish())
     }
 
-    /// Counts all of them, a piece after the other, each in a moment of its own.
+    /// Counts all of them, a piece after the other, each in its own moment.
     async fn count_all(&self, engine: &Engine, versions: &[Arc<Version>]) -> Result<Results, EngineError> {
         if !self.filter.candidate.is_empty() {
             return self.count(engine, versions, i64::MIN).await;

@@ -1,4 +1,4 @@
-//! What publishing a draft would change, before it is done.
+//! The effect of publishing a draft.
 
 use std::collections::BTreeSet;
 

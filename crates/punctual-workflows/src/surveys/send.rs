@@ -1,4 +1,4 @@
-//! Deciding about a message that is due, and about the end of an instance: pure, on instances that are held.
+//! Decides due messages and the expiry of instances: pure, on locked instances.
 
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};

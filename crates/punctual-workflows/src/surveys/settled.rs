@@ -1,4 +1,4 @@
-//! What follows when a message has arrived or was given up: pure, on instances that are held.
+//! Decides the next step after a message has arrived or failed: pure, on locked instances.
 
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};

@@ -1,4 +1,4 @@
-//! Events that come as CloudEvents: their type is the event kind, their time the moment it happened.
+//! Survey events from CloudEvents: `type` is the event kind, `time` the time of the event.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What the rows of surveys are called: `Customer visit: invitation to ann@x.example`.
+//! Titles of the rows of surveys: `Customer visit: invitation to ann@x.example`.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! What an event would do to a schema: which triggers take it, when their messages are due, and what they say. Pure: nothing
-//! is stored and nothing sent.
+//! Runs a test event against a schema: matching triggers, due times and texts of their messages. Pure: stores and sends
+//! nothing.
 
 use jiff::Timestamp;
 use punctual_model::{

@@ -1,4 +1,4 @@
-//! The few words of our own that people outside read, in the languages we have; English for all others.
+//! The fixed texts of the public pages in all supported languages; English for all others.
 
 mod latin;
 mod other;
@@ -148,8 +148,8 @@ pub fn languages() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|words| words.locale)
 }
 
-/// The words of the first wanted language that there are words in; the first of all for everybody else. Other pages that
-/// people outside read have words of their own and find them in the same way.
+/// The words of the first wanted language that there are words in; the first of all for everybody else. Other pages that the
+/// public reads have their own texts, found in the same way.
 ///
 /// # Panics
 /// Where there are no words at all.

@@ -13,7 +13,7 @@ use super::{
     server::{Client, KEY, Server, at, get, post_paced},
 };
 
-/// Readers at once, each with a connection of its own.
+/// Readers at once, each with its own connection.
 const READERS: usize = 50;
 /// Notifications a second that come in meanwhile.
 const INTAKE: i64 = 200;

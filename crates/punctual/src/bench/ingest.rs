@@ -1,4 +1,4 @@
-//! Schedules ensured, 1,000 a batch, by two callers.
+//! Create schedules, 1,000 per batch, by two callers.
 
 use std::{
     iter,

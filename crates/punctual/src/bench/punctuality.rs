@@ -36,7 +36,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     Ok(Measured { test: "punctual", jobs, figures })
 }
 
-/// How late schedules of the topic of measurements are handled, beside whatever else goes on.
+/// How late schedules of the topic of measurements are handled, beside whatever else continues.
 pub(super) struct Lateness {
     clock: Arc<SystemClock>,
     micros: Arc<Mutex<Vec<i64>>>,

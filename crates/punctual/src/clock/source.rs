@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// The monotonic clock. On Linux the one that goes on while the machine is suspended: leases run out meanwhile.
+    /// The monotonic clock. On Linux the one that continues while the machine is suspended: leases run out meanwhile.
     #[cfg(target_os = "linux")]
     pub(super) fn monotonic(&self) -> Duration {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

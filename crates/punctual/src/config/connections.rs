@@ -7,7 +7,7 @@
 //!
 //! [reports.connections.bi]
 //! url = "https://bi.example.org/api/"  # for endpoints below this address …
-//! bearer = "env:BI_TOKEN"              # … this goes along
+//! bearer = "env:BI_TOKEN"              # … this is sent along
 //! ```
 //!
 //! `PUNCTUAL_REPORTS_CONNECTION_WAREHOUSE=postgres://…` is a connection `warehouse`, and wins over the file.

@@ -47,7 +47,7 @@ async fn one(key: &str, destination: &Destination, guard: &Guard, trust: &Trust,
             Some(end) if end.duration_since(now) < SOON => Finding::warning(
                 subject,
                 format!("{place} answers, and its certificate ends at {end}"),
-                "Ask whoever runs it to renew the certificate: afterwards nothing is sent over this channel.",
+                "Ask its operator to renew the certificate: after that date nothing is sent over this channel.",
             ),
             Some(end) => {
                 Finding::well(subject, format!("{place} answers, its certificate is good until {end}"))

@@ -26,7 +26,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
     if config.public_url.is_none() && config.listen.ip().is_loopback() {
         findings.push(Finding::warning(
             "configuration",
-            "links in messages would lead to this machine alone",
+            "links in messages would only work on this machine",
             "Set `public_url` to the address under which people reach this server.",
         ));
     }

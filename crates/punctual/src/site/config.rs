@@ -23,46 +23,46 @@ pub struct AgentArgs {
     /// The central server, such as `https://punctual.example.org`.
     #[arg(long, env = "PUNCTUAL_CENTRAL", value_name = "URL")]
     pub central: Option<String>,
-    /// The site's token, as `POST /api/v1/sites` gave it. Others on this machine can see flags: prefer a file.
+    /// The site token from `POST /api/v1/sites`. Other users of this machine can see flags: prefer a file.
     #[arg(long, env = "PUNCTUAL_SITE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub token: Option<String>,
     /// A file with the token.
     #[arg(long, env = "PUNCTUAL_SITE_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// The name of this agent, where a site has several with its token. Its buffer is in a folder of that name.
+    /// The name of this agent, if a site has several agents. Its buffer is in a folder with that name.
     #[arg(long, env = "PUNCTUAL_SITE_AGENT", value_name = "NAME")]
     pub agent: Option<String>,
-    /// Where scripts reach the agent; an address of this machine only. Port 0 takes a free one.
+    /// The address for scripts, on this machine only; port 0 selects a free port.
     #[arg(long, env = "PUNCTUAL_SITE_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// The folder for the buffer.
     #[arg(long, env = "PUNCTUAL_SITE_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Write the address that is listened on to this file.
+    /// Write the listening address to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
-    /// How long after a failure the next attempt to forward starts; 10s by default.
+    /// The delay before the next forwarding attempt after a failure; 10s by default.
     #[arg(long, env = "PUNCTUAL_SITE_RETRY_EVERY", value_name = "DURATION")]
     pub retry_every: Option<String>,
-    /// How often the site reports its state to central when nothing is forwarded; 30s by default.
+    /// How often the site reports its state to the central server when it forwards nothing; 30s by default.
     #[arg(long, env = "PUNCTUAL_SITE_REPORT_EVERY", value_name = "DURATION")]
     pub report_every: Option<String>,
-    /// How long central may take to answer a batch; 60s by default.
+    /// How long the central server may take to respond to a batch; 60s by default.
     #[arg(long, env = "PUNCTUAL_SITE_REQUEST_TIME", value_name = "DURATION")]
     pub request_time: Option<String>,
     /// Rows that wait longer are written to the event log; 10m by default.
     #[arg(long, env = "PUNCTUAL_SITE_LONG_BUFFERED_AFTER", value_name = "DURATION")]
     pub long_buffered_after: Option<String>,
-    /// Rows that may wait; 1,000,000 by default. More are refused with an error to the caller.
+    /// The maximum number of waiting rows; 1,000,000 by default. Further ones are refused with an error.
     #[arg(long, env = "PUNCTUAL_SITE_MAX_ROWS", value_name = "ROWS")]
     pub max_rows: Option<i64>,
-    /// Bytes that may wait; 1 GiB by default.
+    /// The maximum size of waiting rows in bytes; 1 GiB by default.
     #[arg(long, env = "PUNCTUAL_SITE_MAX_BYTES", value_name = "BYTES")]
     pub max_bytes: Option<i64>,
-    /// Disk space held back for acknowledgements; 8 MiB by default.
+    /// Disk space reserved for acknowledgements; 8 MiB by default.
     #[arg(long, env = "PUNCTUAL_SITE_RESERVE_BYTES", value_name = "BYTES")]
     pub reserve_bytes: Option<u64>,
-    /// Rows of one request to central, at most 10,000; 5,000 by default.
+    /// Rows per request to the central server, at most 10,000; 5,000 by default.
     #[arg(long, env = "PUNCTUAL_SITE_BATCH", value_name = "ROWS")]
     pub batch: Option<usize>,
     /// The configuration file; `punctual-site.toml` in the working folder is read if it is there.

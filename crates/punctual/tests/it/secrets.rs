@@ -475,7 +475,7 @@ async fn t12_every_node_needs_the_same_master_key() {
     assert!(reaches(&first).await && reaches(&second).await, "the old key is in use until then");
     std::fs::copy(&other, place.folder().join("master.key")).unwrap();
     let reported = punctual(&second, &["secrets", "rekey"]);
-    assert!(reported.contains("1 channels were sealed anew"), "{reported}");
+    assert!(reported.contains("1 channels were sealed again"), "{reported}");
     first.put("/api/v1/channels/slack:a", &hook).await;
     assert!(reaches(&first).await && reaches(&second).await, "the first node read its file again");
     let (first_key, second_key) = (present.trim(), std::fs::read_to_string(&other).unwrap());

@@ -116,7 +116,7 @@ fn a_leap_that_is_gone_at_the_second_look_never_happened() {
     clock.sampled(sample(2_000, 0, 7_200_000));
     clock.sampled(sample(3_000, 0, 0));
     assert_eq!((shown(&clock, 9_000), clock.doubt(ms(9_000), ms(1))), (9_000, None));
-    // One that goes on leaping is never the same twice.
+    // One that continues leaping is never the same twice.
     for at in 10..30 {
         assert!(!clock.sampled(sample(at * 1_000, 0, at as i64 * 20_000)));
     }

@@ -1,4 +1,4 @@
-//! The questions of a schema, with what each kind takes.
+//! Parses the questions of a schema.
 
 use jiff::civil::Date;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The triggers of a schema: what makes an instance, what recognises a repeat, when messages are sent and how.
+//! Parses the triggers of a schema: filter, duplicate rules, schedule and delivery.
 
 use std::{ops::RangeInclusive, time::Duration};
 

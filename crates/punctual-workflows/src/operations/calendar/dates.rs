@@ -57,7 +57,7 @@ impl Dated {
     }
 }
 
-/// A date or time without a zone of its own, such as the end of a rule.
+/// A date or time without its own zone, such as the end of a rule.
 #[derive(Clone, Debug)]
 pub enum Moment {
     Day(Date),

@@ -1,6 +1,6 @@
-//! The lines of a calendar file: what is folded, named, parameterised and escaped there.
+//! The lines of a calendar file: folding, names, parameters and escaping.
 
-/// Content lines with the number of the line each begins on; a line that begins with a blank goes on the one before.
+/// Content lines with the number of the line each begins on; a line that begins with a blank continues the one before.
 pub(super) fn unfolded(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     for (index, line) in text.split('\n').enumerate() {

@@ -1,7 +1,7 @@
-//! Reading a calendar file: events and to-dos with their dates; what cannot be taken is named with its line.
+//! Reads a calendar file: events and to-dos with their dates; skipped entries are reported with their line.
 //!
-//! Something that repeats becomes an event for each of its dates within a year: each is announced, moved and deleted on its
-//! own, as people expect of one Tuesday among many. The same file read again finds the same ones.
+//! A recurring entry becomes one event for each date within a year, so that single dates can be moved or deleted. Reading the
+//! same file again finds the same events.
 
 use std::{collections::HashSet, ops::RangeInclusive};
 

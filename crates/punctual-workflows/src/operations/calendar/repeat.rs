@@ -1,5 +1,4 @@
-//! Rules of repetition (RRULE) in calendar files: when something that repeats takes place, one date after the other and
-//! never without end.
+//! Recurrence rules (RRULE) in calendar files: yields dates in order, with a bound.
 
 use jiff::Timestamp;
 

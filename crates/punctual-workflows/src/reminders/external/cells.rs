@@ -1,4 +1,4 @@
-//! What cells of another system's database mean here.
+//! Converts cells of an external database.
 
 use jiff::Timestamp;
 use punctual_model::table::Cell;

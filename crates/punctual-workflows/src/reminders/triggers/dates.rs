@@ -1,4 +1,4 @@
-//! Date-based: so many days before, or after, a date of the source, at a local time of day.
+//! Date-based: a number of days before or after a date of the source, at a local time of day.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What the keys of a threshold are measured against. Its operator, its filter over children and where children name their
-//! parent enter a key only where they differ from the base of the setting: so the keys and states of a setting stay as
-//! they are from version to version, and a setting whose comparison is changed fires anew.
+//! The base of threshold keys. The operator, the filter over children and the parent field are part of a key only if they
+//! differ from the base of the setting. Keys and states of a setting therefore stay the same across versions, and a setting
+//! with a changed comparison fires again.
 
 use punctual_model::{Filter, InputHash};
 use serde_json::{Value, json};

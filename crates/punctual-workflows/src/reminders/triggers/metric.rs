@@ -1,4 +1,4 @@
-//! Measures of a source: a field, a share of two, or a count or sum over its children.
+//! Metrics of a source: a field, a share of two terms, or a count or sum over its children.
 
 use punctual_model::{Fault, Filter, object::Object};
 use serde_json::Value;

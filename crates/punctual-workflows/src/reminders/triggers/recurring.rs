@@ -1,9 +1,9 @@
 //! Recurring: every year or month after a date of the source. One row is planned at a time; when it is decided, the
 //! next one is.
 //!
-//! An anniversary of 29 February falls on 28 February in years without one, and a month that is too short has it on its
-//! last day. Every occurrence is counted from the first date, so nothing drifts: 31 January gives 28 February, then
-//! 31 March. The date itself is no anniversary; the first is one period later.
+//! An anniversary of 29 February falls on 28 February in years without one, and a month that is too short has it on its last
+//! day. Every occurrence is computed from the first date, so nothing drifts: 31 January gives 28 February, then 31 March. The
+//! first date is not an anniversary; the first occurrence is one period later.
 
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl TriggerRule for Anniversary {
             Found::Missing => return Err(ReasonCode::DateMissing),
             Found::Unreadable => return Err(ReasonCode::DateUnreadable),
         };
-        // An occurrence is wanted wherever it lies in the chain, whatever comes first when seen from its moment.
+        // An occurrence is wanted wherever it is in the chain, whatever comes first when seen from its moment.
         let KeyParts::ReminderOccurrence { occurrence, .. } = key.parts() else {
             return Err(ReasonCode::NoLongerWanted);
         };

@@ -1,5 +1,5 @@
 //! Golden vectors: the written identity of every kind of trigger. A text that changes here means that every setting of that
-//! kind is applied anew to all its sources after an upgrade.
+//! kind is applied again to all its sources after an upgrade.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
-//! Thresholds: a measure of the source is compared with a value whenever the source, or something it counts, changes.
+//! Thresholds: compares a metric of the source with a value whenever the source, or a source that it counts, changes.
 //!
-//! What a firing policy has to remember is one small state per setting, source, metric and scope, written with the
-//! source: whether the threshold is met, how often it has been crossed, and whether a reminder was sent.
+//! The state of a firing policy is one small row per setting, source, metric and scope, written with the source: whether the
+//! threshold is met, how often it has been crossed, and whether a reminder was sent.
 
 use std::sync::Arc;
 

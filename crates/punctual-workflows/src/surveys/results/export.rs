@@ -1,4 +1,4 @@
-//! Returns as a table: one row for each, one column for each question.
+//! Answers as a table: one row per answer, one column per question.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Results of surveys with very many links: counting ten million takes seconds, in which nobody should wait. They are counted behind
-//! the requests, one survey at a time and in pieces, and kept for a while; each answer says when it was counted.
+//! Results of surveys with very many links, computed in the background because counting ten million links takes seconds: one
+//! survey at a time, in batches. Results are cached with their time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ const MOST: usize = 100;
 pub struct Kept {
     at_once: i64,
     all: Arc<Mutex<Vec<Entry>>>,
-    /// One is counted at a time, so that others who read go on.
+    /// One is counted at a time, so that others who read continue.
     turn: Arc<Semaphore>,
 }
 
@@ -56,7 +56,7 @@ impl Kept {
     #[boxed]
     pub async fn settled(&self) {
         while lock(&self.all).iter().any(|entry| entry.is_counting) {
-            // Whoever counts has the turn, or waits for it.
+            // The permit for counting: one count at a time.
             let _turn = self.turn.acquire().await;
             tokio::task::yield_now().await;
         }

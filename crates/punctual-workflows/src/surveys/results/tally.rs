@@ -1,4 +1,4 @@
-//! Counting: instance by instance, and the shares at the end.
+//! Counts instances one by one, and computes the shares at the end.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,7 +26,7 @@ pub struct Results {
     pub version: Option<i64>,
     pub instances: i64,
     pub by_status: BTreeMap<InstanceStatus, i64>,
-    /// Instances that were reached: at least one message arrived, or they were answered.
+    /// Instances that were reached: at least one message arrived, or there is an answer.
     pub sent: i64,
     pub answered: i64,
     /// Answered among those that were reached, 0 to 1.
@@ -36,7 +36,7 @@ pub struct Results {
     pub by_day: Vec<DayCount>,
     pub by_trigger: Vec<TriggerCount>,
     pub questions: Vec<QuestionResults>,
-    /// When it was counted: a survey with very many links is not counted anew for each request.
+    /// When it was counted: a survey with very many links is not counted again for each request.
     pub counted_at: Timestamp,
     /// Only so many of the newest links are counted so far; all of them are being counted.
     pub newest: Option<i64>,
@@ -96,7 +96,7 @@ pub struct NpsScore {
     pub detractors: i64,
 }
 
-/// How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5.
+/// The number of satisfied ratings: those in the top quarter of the scale, such as 4 and 5 of 1 to 5.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CsatScore {

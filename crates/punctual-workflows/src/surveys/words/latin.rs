@@ -1,4 +1,4 @@
-//! The words in languages that are written in Latin letters, by hand; people who speak them better are welcome to mend them.
+//! The texts in languages with Latin script, translated by hand; corrections by native speakers are welcome.
 
 use super::Words;
 

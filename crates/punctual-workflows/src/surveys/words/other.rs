@@ -1,4 +1,4 @@
-//! The words in languages that are written in other letters, by hand; people who speak them better are welcome to mend them.
+//! The texts in languages with other scripts, translated by hand; corrections by native speakers are welcome.
 
 use super::Words;
 
