@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use punctual_model::Random;
-use punctual_wire::{Problem, problem};
+use punctual_wire::{Code, FieldError, Problem, names, problem};
 
 use crate::{Shared, answer::Failure, trace_context};
 
@@ -47,7 +47,9 @@ pub async fn wrap(State(app): State<Shared>, mut request: Request, next: Next) -
     let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
     let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
     let span = trace_context::begin(&app, &mut request);
-    let mut response = if let Err(faults) = app.known_parameters.check(&request) {
+    let mut response = if let Some(refusal) = without_nul(&request) {
+        refusal.into_response()
+    } else if let Err(faults) = app.known_parameters.check(&request) {
         Failure::from(faults).into_response()
     } else {
         AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
@@ -64,6 +66,23 @@ pub async fn wrap(State(app): State<Shared>, mut request: Request, next: Next) -
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// What an address with NUL is answered with, on every route alike: PostgreSQL takes it in no text, so nothing is named like
+/// that, and nothing may be.
+fn without_nul(request: &Request) -> Option<Failure> {
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+    if names::has_nul(path) {
+        return Some(match *request.method() {
+            Method::PUT => {
+                FieldError::new("", Code::KeyInvalid, "A name in the address has the character NUL.").into()
+            }
+            _ => Problem::route_not_found().into(),
+        });
+    }
+    names::has_nul(query).then(|| {
+        FieldError::new("", Code::TextInvalid, "The query of the address has the character NUL.").into()
+    })
 }
 
 /// The id that the client gave, if it is valid in a log line.

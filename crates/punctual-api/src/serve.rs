@@ -122,7 +122,8 @@ impl Client {
             Err(why) => return refused(part, &Problem::rate_limited(1), why == Refused::Connections),
         };
         let body_time = self.limits.body_time + HANDLER_FIRST;
-        let mut request = request.map(|body| stream::arriving(body, body_time));
+        let waits_for_word = request.headers().contains_key(header::EXPECT);
+        let mut request = request.map(|body| stream::arriving(body, body_time, waits_for_word));
         request.extensions_mut().insert(Peer(self.peer));
         let Ok(answer) = router.call(request).await;
         drop(under_way);

@@ -12,11 +12,12 @@ mod classify;
 mod compose;
 mod cork;
 mod dialogue;
+mod replies;
 mod session;
 
 use std::{
     error::Error as StdError,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -140,7 +141,9 @@ impl SmtpAdapter {
         let mut reader = Reader::new(settings, &ABOUT);
         let host = reader.text("host");
         let host = host.filter(|host| {
-            let plain = !host.contains(|c: char| c.is_control() || c.is_whitespace() || "/@[]".contains(c));
+            let plain = !host.contains(|c: char| c.is_control() || c.is_whitespace() || "/@[]".contains(c))
+                // Colons are an address's own; a port has its own setting.
+                && (!host.contains(':') || host.parse::<Ipv6Addr>().is_ok());
             if !plain {
                 reader.fault("host", "host_invalid", "`host` must be only a host name or an address");
             }

@@ -72,7 +72,8 @@ fn decoded(text: &str) -> String {
             other => bytes.push(*other),
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    // No browser sends NUL, and PostgreSQL takes it in no text.
+    String::from_utf8_lossy(&bytes).replace('\0', "\u{FFFD}")
 }
 
 /// How long a form may take to arrive: who sends it drop by drop must not hold a place for long.

@@ -7,7 +7,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::session::LIVE_HEADER;
+use punctual_wire::{Problem, names};
+
+use crate::{answer::Refusal, session::LIVE_HEADER};
 
 /// Nothing but what this server itself serves, and no script or style inside a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -22,6 +24,14 @@ pub async fn harden(request: Request, next: Next) -> Response {
         response = StatusCode::NO_CONTENT.into_response();
     }
     hardened(response)
+}
+
+/// Nothing is named with NUL, which PostgreSQL takes in no text.
+pub async fn without_nul(request: Request, next: Next) -> Response {
+    if names::has_nul(request.uri().path()) {
+        return Refusal::from(Problem::route_not_found()).into_response();
+    }
+    next.run(request).await
 }
 
 /// The same answer with the headers that harden a browser.

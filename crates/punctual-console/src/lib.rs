@@ -116,7 +116,8 @@ pub fn around(api: Router, state: ConsoleState) -> Router {
     let public = sign_in::routes().merge(sign_on::routes()).merge(invitation::routes());
     let pages = pages::routes()
         .merge(public.route_layer(Extension(RouteReach::Public)))
-        .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT));
+        .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
+        .layer(from_fn(guard::without_nul));
     let pages = pages
         .merge(survey_page::routes(app.clone()).layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)))
         .merge(

@@ -17,6 +17,7 @@ use axum::{
 };
 use punctual_engine::Peer;
 use punctual_model::survey::{Localised, Schema, visible};
+use punctual_wire::names;
 use punctual_workflows::surveys::{
     answer::{Link, Open, Submission, Submitted, look, opened, submit},
     words,
@@ -81,6 +82,8 @@ pub(crate) async fn limited(State(app): State<Shared>, request: Request, next: N
     let link = request.uri().path().split('/').nth(2).unwrap_or_default().to_owned();
     let wait = app.public.wait(&link, address, app.wall.now());
     let mut response = match wait {
+        // No link has NUL, and PostgreSQL takes it in no text.
+        None if names::has_nul(&link) => gone(request.headers()),
         None => next.run(request).await,
         Some(seconds) => busy(request.headers(), seconds),
     };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::Body,
-    extract::{Path, Query, Request, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    extract::{Path, Query, Request, State, rejection::PathRejection},
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     middleware::Next as Inner,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -18,7 +18,9 @@ use axum::{
 use http_body_util::{BodyExt, Limited};
 use punctual_store::StoreError;
 use punctual_wire::{
-    Code, Page, Problem, figures, problem,
+    Code, Page, Problem, fields,
+    fields::Fields,
+    figures, problem,
     site_agent::{Notified, NotifyRequest},
     strict,
 };
@@ -106,17 +108,25 @@ async fn notify(State(local): State<Shared>, request: Request) -> Answer {
     Ok(json(StatusCode::CREATED, &Notified { id }))
 }
 
-async fn status(State(local): State<Shared>, Path(id): Path<String>) -> Answer {
+/// The segment or query of an address that is not UTF-8 is nobody's id, and no number.
+async fn status(State(local): State<Shared>, id: Result<Path<String>, PathRejection>) -> Answer {
+    let Ok(Path(id)) = id else {
+        return Err(Problem::new(Code::NotFound, "The id in the path is not UTF-8.").into());
+    };
     Ok(json(StatusCode::OK, &local.agent.status(&id).await?))
 }
 
-#[derive(serde::Deserialize)]
-struct LogQuery {
-    limit: Option<i64>,
-}
-
-async fn log(State(local): State<Shared>, query: Query<LogQuery>) -> Answer {
-    let limit = query.limit.unwrap_or(LOG_DEFAULT).clamp(1, LOG_MAX);
+async fn log(State(local): State<Shared>, uri: Uri) -> Answer {
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(&uri).map(|Query(pairs)| pairs);
+    let pairs =
+        pairs.map_err(|_| Problem::new(Code::TextInvalid, "The query of the address cannot be read."))?;
+    if let Some((name, _)) = pairs.iter().find(|(name, _)| name != "limit") {
+        return Err(Problem::from(vec![fields::unknown(format!("/{name}"), name, &["limit"])]).into());
+    }
+    let object = fields::query_object(pairs);
+    let mut query = Fields::query(&object);
+    let limit = query.optional_int("limit", 1..=LOG_MAX).unwrap_or(LOG_DEFAULT);
+    query.finish().map_err(Problem::from)?;
     Ok(json(StatusCode::OK, &Page::whole(local.agent.log(limit).await?)))
 }
 

@@ -4,6 +4,11 @@ use jiff::tz;
 
 use crate::{limits::SITE_ID_MAX, nearest::nearest, problem::FieldError};
 
+/// Whether a part of an address, as it is sent, has the character NUL.
+pub fn has_nul(part: &str) -> bool {
+    part.contains("%00")
+}
+
 /// The fault of a name or key, wherever it is: in a field or in a path.
 pub fn name_fault(text: &str, longest: usize, pointer: &dyn Fn() -> String) -> Option<FieldError> {
     if text.is_empty() {

@@ -66,6 +66,13 @@ impl SourceRequest {
         fields.finish().map(|()| request)
     }
 
+    /// Reads the `data` of an event, in which producers have fields of their own.
+    pub fn read_data(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::open(value, pointer);
+        let request = Self::read_fields(&mut fields);
+        fields.finish().map(|()| request)
+    }
+
     fn read_fields(fields: &mut Fields<'_>) -> Self {
         Self {
             business_unit: fields.optional_name("businessUnit"),

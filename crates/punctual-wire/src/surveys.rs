@@ -167,7 +167,15 @@ pub struct Recipient {
 
 impl IngestItem {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
-        let mut fields = Fields::new(value, pointer);
+        Self::read_fields(Fields::new(value, pointer))
+    }
+
+    /// Reads the `data` of an event, in which producers have fields of their own.
+    pub fn read_data(value: &Value, pointer: &str) -> Item<Self> {
+        Self::read_fields(Fields::open(value, pointer))
+    }
+
+    fn read_fields(mut fields: Fields<'_>) -> Item<Self> {
         fields.require("payload", || "an object".into());
         let payload = fields.object("payload", EVENT_DATA_MAX);
         fields.require("recipient", || "an object with an `address`".into());

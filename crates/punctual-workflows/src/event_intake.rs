@@ -78,7 +78,7 @@ impl Sender<'_> {
                 return Ok(IncomingEvent::of_source(event, unit, change));
             }
             kind if self.surveys.last_seen().subscribes_to(kind) => {
-                IngestItem::read(&event.data, &format!("{pointer}/data"))?;
+                IngestItem::read_data(&event.data, &format!("{pointer}/data"))?;
             }
             _ => {}
         }
@@ -93,7 +93,7 @@ fn change(units: &Units, event: &mut Event, pointer: &str) -> Result<(OwnUnit, S
     if deleted && event.data.is_null() {
         event.data = json!({});
     }
-    let request = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
+    let request = SourceRequest::read_data(&event.data, &format!("{pointer}/data"))?;
     let unit = units.unit_for(request.business_unit, &format!("{pointer}/data")).map_err(refused)?;
     let change = SourceChange {
         source_type,

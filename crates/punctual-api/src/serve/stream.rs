@@ -15,6 +15,7 @@ use std::{
 
 use axum::{BoxError, body::Body};
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -126,15 +127,51 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// Bytes of a body that nobody wanted and that are read all the same.
+const UNWANTED_BYTES: usize = 64 << 20;
+/// How long they may take.
+const UNWANTED_TIME: Duration = Duration::from_secs(10);
+
 /// The body of a request: an error where it does not arrive in time.
+///
+/// What is left of it when a request is refused is read and thrown away. A connection that closes on unread bytes is reset,
+/// and a client that still writes would see that in place of the refusal.
 struct Arriving {
-    inner: Incoming,
+    /// Until the end, or until this is dropped.
+    inner: Option<Incoming>,
     patience: Patience,
+    /// The client waits for the server before it sends the body, and the first read lets it begin.
+    waits_for_word: bool,
 }
 
 /// A body that ends with an error when it takes longer than this.
-pub(super) fn arriving(inner: Incoming, time: Duration) -> Body {
-    Body::new(Arriving { inner, patience: Patience::new(time) })
+pub(super) fn arriving(inner: Incoming, time: Duration, waits_for_word: bool) -> Body {
+    Body::new(Arriving { inner: Some(inner), patience: Patience::new(time), waits_for_word })
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        use hyper::body::Body as _;
+
+        let Some(inner) = self.inner.take() else { return };
+        let is_too_much = inner.size_hint().lower() > UNWANTED_BYTES as u64;
+        if inner.is_end_stream() || self.waits_for_word || is_too_much {
+            return;
+        }
+        // Without a runtime the server is gone.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(timeout(UNWANTED_TIME, thrown_away(inner)));
+        }
+    }
+}
+
+async fn thrown_away(mut body: Incoming) {
+    let mut left = UNWANTED_BYTES;
+    while let Some(Ok(frame)) = body.frame().await {
+        let count = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(count) else { return };
+        left = rest;
+    }
 }
 
 impl hyper::body::Body for Arriving {
@@ -145,10 +182,17 @@ impl hyper::body::Body for Arriving {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match Pin::new(&mut self.inner).poll_frame(context) {
-            Poll::Ready(frame) => Poll::Ready(frame.map(|frame| frame.map_err(Into::into))),
+        self.waits_for_word = false;
+        let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+        match Pin::new(inner).poll_frame(context) {
+            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame.map_err(Into::into))),
+            Poll::Ready(None) => {
+                self.inner = None;
+                Poll::Ready(None)
+            }
             // Counted from the first wait to the end: single bytes are no progress.
             Poll::Pending if self.patience.is_over(context) => {
+                self.inner = None;
                 Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())))
             }
             Poll::Pending => Poll::Pending,
@@ -156,11 +200,11 @@ impl hyper::body::Body for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.inner.as_ref().map(Incoming::size_hint).unwrap_or_default()
     }
 }
 

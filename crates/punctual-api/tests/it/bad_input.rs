@@ -10,6 +10,7 @@ use crate::client::{Client, Reply};
 
 on_both! {
     a_body_that_is_not_plain_json_is_refused;
+    an_address_with_nul_is_refused_on_every_route;
     a_field_that_is_wrong_is_named with with_adapters;
     a_batch_keeps_the_good_and_names_the_bad;
     an_address_that_leads_nowhere_says_so;
@@ -83,6 +84,37 @@ async fn a_body_that_is_not_plain_json_is_refused(bed: TestBed) {
     client.send(Method::POST, "/api/v1/notifications", &charset, "{}").await.refused(422, "missing_field");
     let client = Client::new(&bed).await;
     client.send(Method::POST, "/api/v1/notifications", &[JSON], many).await.refused(413, "batch_too_large");
+    nothing_is_stored(&bed).await;
+}
+
+/// PostgreSQL takes NUL in no text: what got through to a statement would be a fault of the server.
+async fn an_address_with_nul_is_refused_on_every_route(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let document = serde_json::to_value(punctual_api::document()).unwrap();
+    let mut checked = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let mut named = String::new();
+        for (at, part) in path.split('/').enumerate() {
+            named += if at == 0 { "" } else { "/" };
+            named += if part.starts_with('{') { "a%00b" } else { part };
+        }
+        for method in operations.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            if named != *path {
+                let reply = client.send(method.clone(), &named, &[JSON], "{}").await;
+                let is_put = method == Method::PUT;
+                reply.refused(
+                    if is_put { 422 } else { 404 },
+                    if is_put { "key_invalid" } else { "not_found" },
+                );
+            }
+            let plain = named.replace("%00", "");
+            let reply = client.send(method, &format!("{plain}?site=%00"), &[JSON], "{}").await;
+            reply.refused(400, "text_invalid");
+            checked += 1;
+        }
+    }
+    assert!(checked > 100);
     nothing_is_stored(&bed).await;
 }
 

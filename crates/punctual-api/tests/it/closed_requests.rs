@@ -395,9 +395,18 @@ async fn what_others_put_their_own_fields_into_stays_open(bed: TestBed) {
     let client = Client::new(&bed).await;
     let event = json!({"specversion": "1.0", "id": "1", "source": "/s", "type": "source.changed",
                        "subject": "document/42", "sequence": "1", "traceparent": "00-1",
-                       "data": {"active": true, "state": {"anything": {"at": "all"}}}});
+                       "data": {"active": true, "state": {"anything": {"at": "all"}}, "changedBy": "crm"}});
     let headers = [("content-type", "application/cloudevents+json")];
     let reply = client.send(Method::POST, "/api/v1/events", &headers, event.to_string()).await;
+    assert_eq!(reply.expect(200)["items"][0]["outcome"], "accepted");
+    // The data of an event for surveys too, but for what is the recipient.
+    let visit = |recipient: Value| {
+        let data = json!({"payload": {"wip": "1"}, "recipient": recipient, "traceId": 7});
+        json!({"specversion": "1.0", "id": "2", "source": "/s", "type": "visit-closed", "data": data})
+    };
+    let reply = client
+        .send(Method::POST, "/api/v1/events", &headers, visit(json!({"address": "a@b.example"})).to_string())
+        .await;
     assert_eq!(reply.expect(200)["items"][0]["outcome"], "accepted");
     let source = json!({"active": true, "state": {"anything": 1}});
     client.put("/api/v1/sources/document/43", source).await.expect(200);

@@ -22,6 +22,7 @@ on_both! {
     what_is_under_way_is_finished_before_the_end;
     a_panic_is_an_answer_and_not_the_end;
     a_body_that_does_not_come_is_given_up;
+    a_refusal_is_read_by_a_client_that_still_writes;
 }
 
 struct Server {
@@ -157,4 +158,28 @@ async fn a_body_that_does_not_come_is_given_up(bed: TestBed) {
     let text = server.reads("request_timeout").await;
     assert!(text.starts_with("HTTP/1.1 408"), "{text}");
     server.stop.cancel();
+}
+
+/// A connection that is closed while bytes of the body are on their way is reset, and takes the refusal along.
+async fn a_refusal_is_read_by_a_client_that_still_writes(bed: TestBed) {
+    const LENGTH: usize = 24 << 20;
+    let mut server = Server::start(&Client::new(&bed).await).await;
+    for (key, status) in [(ADMIN, "413"), ("nobody-s-key-0123456789", "401"), (ADMIN, "413")] {
+        let head = format!(
+            "POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {LENGTH}\r\n\r\n"
+        );
+        server.send(&head).await;
+        let chunk = vec![b' '; 64 << 10];
+        for _ in 0..LENGTH / chunk.len() {
+            server.stream.write_all(&chunk).await.unwrap();
+        }
+        let text = server.reads("\"requestId\"").await;
+        assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{text}");
+    }
+    // The connection goes on.
+    server.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    server.reads("\"ok\"").await;
+    server.stop.cancel();
+    signal("the end", server.running).await.unwrap();
 }

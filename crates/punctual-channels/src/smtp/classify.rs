@@ -27,6 +27,28 @@ pub fn classify(code: u16, text: &str) -> SendOutcome {
     SendOutcome::Permanent { reason, error }
 }
 
+/// How far a mail had got when the relay refused it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The greeting, signing in or the sender: the relay did not know yet who the mail is for.
+    BeforeRecipient,
+    OfMail,
+}
+
+/// What came of an attempt that was refused at this step. What a relay says before it knows the recipient says nothing of
+/// their mailbox: it is the sender, or this server, that it does not take.
+pub(super) fn at_step(code: u16, text: &str, step: Step) -> SendOutcome {
+    match classify(code, text) {
+        SendOutcome::Permanent {
+            reason: ReasonCode::MailboxUnavailable | ReasonCode::MailboxFull | ReasonCode::DomainTakesNoMail,
+            error,
+        } if step == Step::BeforeRecipient => {
+            SendOutcome::Permanent { reason: ReasonCode::RejectedByRelay, error }
+        }
+        outcome => outcome,
+    }
+}
+
 /// 552 means a full mailbox or a large message; the enhanced code says which.
 fn is_size(text: &str) -> bool {
     text.contains("5.3.4") || text.contains("5.2.3") || text.to_ascii_lowercase().contains("size")

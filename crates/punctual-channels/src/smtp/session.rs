@@ -33,8 +33,9 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 
 use super::{
-    classify,
+    classify::{self, Step},
     cork::{Cork, Corked},
+    replies::{Encrypting, Replies},
 };
 use crate::{connect, text::tidy, trust::certificate_fault};
 
@@ -51,8 +52,8 @@ pub(super) enum Protection {
 /// Why a mail was not sent.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The relay said no.
-    Reply { code: u16, text: String },
+    /// The relay said no, at this step.
+    Reply { code: u16, text: String, step: Step },
     /// The connection failed or said nothing; what that means depends on how far it got.
     Lost(String),
     /// It cannot work, whatever the relay says.
@@ -62,7 +63,7 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn into_outcome(self, dot_sent: bool) -> SendOutcome {
         match self {
-            Failure::Reply { code, text } => classify(code, &text),
+            Failure::Reply { code, text, step } => classify::at_step(code, &text, step),
             Failure::Lost(error) if dot_sent => SendOutcome::Uncertain { error: tidy(&error) },
             Failure::Lost(error) => SendOutcome::Transient { error: tidy(&error), retry_after: None },
             Failure::Never { reason, error } => SendOutcome::Permanent { reason, error: tidy(&error) },
@@ -74,6 +75,14 @@ impl Failure {
         matches!(self, Self::Lost(_) | Self::Reply { code: 421, .. })
     }
 
+    /// The same, where the relay has not heard yet who the mail is for.
+    fn before_recipient(self) -> Self {
+        match self {
+            Self::Reply { code, text, .. } => Self::Reply { code, text, step: Step::BeforeRecipient },
+            other => other,
+        }
+    }
+
     pub(super) fn never(reason: ReasonCode, error: &str) -> Self {
         Self::Never { reason, error: error.to_owned() }
     }
@@ -83,7 +92,7 @@ impl From<smtp::Error> for Failure {
     fn from(fault: smtp::Error) -> Self {
         if let Some(code) = fault.status() {
             let text = fault.source().map(ToString::to_string).unwrap_or_default();
-            return Self::Reply { code: code.into(), text };
+            return Self::Reply { code: code.into(), text, step: Step::OfMail };
         }
         match certificate_fault(&fault) {
             Some(error) => Self::Never { reason: ReasonCode::CertificateInvalid, error },
@@ -106,6 +115,7 @@ pub(super) struct Session {
 pub(super) struct Greeted {
     connection: AsyncSmtpConnection,
     cork: Cork,
+    encrypting: Encrypting,
 }
 
 impl Session {
@@ -120,15 +130,20 @@ impl Session {
             None => Failure::Lost(format!("the relay cannot be reached: {fault}")),
         };
         let stream = connect::tcp(address, CONNECT_TIMEOUT).await.map_err(unreachable)?;
-        let cork = Cork::default();
+        let (cork, encrypting) = (Cork::default(), Encrypting::default());
         let stream: Box<dyn AsyncTokioStream> = match protection {
-            Protection::None | Protection::StartTls(_) => Box::new(Corked::new(stream, cork.clone())),
+            Protection::None | Protection::StartTls(_) => {
+                Box::new(Replies::new(Corked::new(stream, cork.clone()), encrypting.clone()))
+            }
             Protection::Implicit(name, config) => {
-                let encrypting = connect::tls(stream, name.clone(), Arc::clone(config));
-                Box::new(Corked::new(Encrypted(encrypting.await.map_err(unreachable)?), cork.clone()))
+                let made = connect::tls(stream, name.clone(), Arc::clone(config));
+                let stream = Encrypted(made.await.map_err(unreachable)?);
+                Box::new(Replies::new(Corked::new(stream, cork.clone()), encrypting.clone()))
             }
         };
-        Ok(Greeted { connection: AsyncSmtpConnection::connect_with_transport(stream, hello).await?, cork })
+        let connection = AsyncSmtpConnection::connect_with_transport(stream, hello).await;
+        let connection = connection.map_err(|fault| Failure::from(fault).before_recipient())?;
+        Ok(Greeted { connection, cork, encrypting })
     }
 
     /// Encrypts and signs in, as the settings say.
@@ -138,12 +153,22 @@ impl Session {
         hello: &ClientId,
         credentials: Option<&Credentials>,
     ) -> Result<Self, Failure> {
-        let Greeted { mut connection, cork } = greeted;
+        Self::prepared(greeted, protection, hello, credentials).await.map_err(Failure::before_recipient)
+    }
+
+    async fn prepared(
+        greeted: Greeted,
+        protection: &Protection,
+        hello: &ClientId,
+        credentials: Option<&Credentials>,
+    ) -> Result<Self, Failure> {
+        let Greeted { mut connection, cork, encrypting } = greeted;
         if let Protection::StartTls(tls) = protection {
             if !connection.can_starttls() {
                 let error = "the relay does not offer STARTTLS, and mail is sent over TLS only";
                 return Err(Failure::never(ReasonCode::TlsNotOffered, error));
             }
+            encrypting.begin();
             connection.starttls(tls.clone(), hello).await?;
         }
         let pipelines = offers_pipelining(&mut connection, hello).await?;
@@ -235,8 +260,8 @@ impl Session {
     /// content never is sent along, so that it is known whether the relay has it.
     async fn open_mail(&mut self, commands: &[String]) -> Result<(), Failure> {
         if !self.pipelines {
-            for command in commands {
-                self.connection.command(command).await?;
+            for (at, command) in commands.iter().enumerate() {
+                self.connection.command(command).await.map_err(|fault| refused(at, fault))?;
             }
             self.in_content = true;
             return Ok(());
@@ -250,8 +275,17 @@ impl Session {
         // Some relays take DATA after they have refused the only recipient. Nothing more may be sent to such a relay.
         self.in_content = replies.len() == commands.len() && replies.last().is_some_and(Result::is_ok);
         // The first no says why; those after it follow from it.
-        Ok(replies.into_iter().try_for_each(|reply| reply.map(drop))?)
+        replies
+            .into_iter()
+            .enumerate()
+            .try_for_each(|(at, reply)| reply.map(drop).map_err(|fault| refused(at, fault)))
     }
+}
+
+/// A command of the envelope that was refused; the first one names the sender.
+fn refused(at: usize, fault: smtp::Error) -> Failure {
+    let failure = Failure::from(fault);
+    if at == 0 { failure.before_recipient() } else { failure }
 }
 
 /// Whether the relay takes several commands at once. The library reads what is offered and forgets this word of it, so

@@ -403,6 +403,40 @@ async fn r11_no_content_follows_a_refused_recipient() {
     assert_eq!((sink.mails(), sink.connections()), (1, 2));
 }
 
+/// A relay that does not know the sender must not look like one that does not know the recipient: who is not there gets no
+/// mail any more.
+#[tokio::test]
+async fn a_refused_sender_says_nothing_of_the_recipient() {
+    for pipelines in [false, true] {
+        for said in
+            ["550 sender domain does not exist", "553 5.1.8 who are you", "552 no room", "521 not here"]
+        {
+            let sink =
+                Sink::start(Behaviour { pipelines, refuses_senders: Some(said), ..Behaviour::default() })
+                    .await;
+            let outcome = sink.channel().send(mail("a@b.example")).await;
+            assert!(
+                matches!(&outcome, SendOutcome::Permanent { reason, error }
+                    if reason.as_str() == "rejected-by-relay" && error == said),
+                "{outcome:?}"
+            );
+        }
+    }
+}
+
+/// What is not understood as a yes would be sent once more.
+#[tokio::test]
+async fn r11_a_yes_is_understood_in_every_form_that_relays_give_it() {
+    for taken in [&b"250\r\n"[..], b"250-2.0.0\r\n250\r\n", b"250 \xfcbernommen\r\n", b"250 taken\n"] {
+        for implicit in [false, true] {
+            let sink = Sink::start(Behaviour { implicit, taken: Some(taken), ..Behaviour::default() }).await;
+            let outcome = sink.channel().send(mail("a@b.example")).await;
+            assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{taken:?}: {outcome:?}");
+            assert_eq!((sink.mails(), sink.connections()), (1, 1));
+        }
+    }
+}
+
 #[tokio::test]
 async fn t07_the_guard_applies_to_relays_too() {
     let server = Server::start("plain").await;
@@ -442,6 +476,8 @@ fn every_fault_of_the_settings_is_named() {
     assert_eq!(faults(with("port", json!("25"))), one("/port", "wrong_type"));
     assert_eq!(faults(with("tls", json!("maybe"))), one("/tls", "out_of_range"));
     assert_eq!(faults(with("host", json!("mail.example/x"))), one("/host", "host_invalid"));
+    assert_eq!(faults(with("host", json!("mail.example:25"))), one("/host", "host_invalid"));
+    assert!(faults(with("host", json!("2001:4860::8888"))).is_empty());
     assert_eq!(faults(with("hosst", json!("x"))), one("/hosst", "unknown_field"));
     assert_eq!(faults(with("timeoutSeconds", json!(601))), one("/timeoutSeconds", "out_of_range"));
     assert_eq!(faults(with("password", json!("x"))), one("/username", "missing_field"));

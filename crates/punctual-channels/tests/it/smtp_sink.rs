@@ -24,6 +24,10 @@ pub struct Behaviour {
     pub pipelines: bool,
     /// Closes a connection after this many mails, without a word.
     pub closes_after: Option<usize>,
+    /// What MAIL is answered with, where it is not taken.
+    pub refuses_senders: Option<&'static str>,
+    /// What taken content is answered with; `250 taken` where nothing is said.
+    pub taken: Option<&'static [u8]>,
     /// Takes DATA although it refused the recipient, as some relays do.
     pub takes_data_from_nobody: bool,
 }
@@ -116,7 +120,7 @@ async fn talk(
                 in_content = false;
                 taken += 1;
                 seen.mails.fetch_add(1, Ordering::Relaxed);
-                stream.write_all(b"250 taken\r\n").await?;
+                stream.write_all(behaviour.taken.unwrap_or(b"250 taken\r\n")).await?;
                 continue;
             }
             let word = line.split([' ', ':']).next().unwrap_or_default().to_uppercase();
@@ -130,6 +134,9 @@ async fn talk(
                 "STARTTLS" => {
                     stream.write_all(b"220 go on\r\n").await?;
                     return Ok(true);
+                }
+                "MAIL" if behaviour.refuses_senders.is_some() => {
+                    behaviour.refuses_senders.unwrap_or_default().to_owned()
                 }
                 "RCPT" => {
                     refused = line.contains("<refused@");

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use punctual_model::NotificationSource;
-use punctual_testkit::{TestBed, on_both};
+use punctual_testkit::{TestBed, console_routes, on_both};
 use serde_json::json;
 
 use crate::client::{Client, encoded};
@@ -11,6 +11,7 @@ on_both! {
     every_answer_has_the_headers_that_harden;
     texts_of_strangers_are_never_markup;
     t03_forms_of_other_sites_change_nothing;
+    nul_reaches_no_statement;
 }
 
 const PAGES: [&str; 27] = [
@@ -181,4 +182,32 @@ async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
     client.send(Method::POST, "/sign-in", &cross, "key=x".into()).await.refused(403, "csrf");
     client.send(Method::POST, "/invitation", &cross, "link=x".into()).await.refused(403, "csrf");
     client.page("/").await;
+}
+
+/// PostgreSQL takes NUL in no text: one that got through to a statement would be a fault of the server.
+async fn nul_reaches_no_statement(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    for (route, methods) in console_routes() {
+        // Names in braces are segments of the path.
+        let part = |part: &str| if part.starts_with('{') { "a%00b".to_owned() } else { part.to_owned() };
+        let path = route.split('/').map(part).collect::<Vec<_>>().join("/");
+        if methods.contains("get") && route != "/live" {
+            let query = ["q", "list", "actor", "status", "token", "page", "kind", "from"];
+            let query: Vec<String> = query.iter().map(|name| format!("{name}=%00")).collect();
+            for path in [path.clone(), format!("{path}?{}", query.join("&"))] {
+                let reply = client.get(&path).await;
+                assert!(reply.status < 500, "{path}: {} {}", reply.status, reply.text);
+                assert!(
+                    reply.status == 404 || path.split('?').next() == Some(route.as_str()),
+                    "{path}: {}",
+                    reply.status
+                );
+            }
+        }
+    }
+    // Forms that anybody may send.
+    for (path, field) in [("/sign-in", "key"), ("/sign-in", "email"), ("/s/a%00b", "rate")] {
+        let reply = client.nobody().post(path, &[(field, "0123456789abcdef\0"), ("password", "\0")]).await;
+        assert!(reply.status < 500, "{path}: {}", reply.status);
+    }
 }

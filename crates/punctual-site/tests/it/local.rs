@@ -78,7 +78,7 @@ async fn bad_requests_get_what_would_be_right(bed: TestBed) {
     let long = json!({ "list": "ops", "subject": "S", "body": "x".repeat(256 * 1024 + 1) }).to_string();
     let huge = format!("\"{}\"", "x".repeat(3 << 20));
     type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16, &'a str);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 13] = [
         ("POST", "/notify", &[], &good, 415, "content_type"),
         ("POST", "/notify", &[("content-type", "text/plain")], &good, 415, "content_type"),
         ("POST", "/notify", &[JSON], "{", 400, "json_syntax"),
@@ -87,6 +87,10 @@ async fn bad_requests_get_what_would_be_right(bed: TestBed) {
         ("POST", "/notify", &[JSON], &long, 422, "out_of_range"),
         ("POST", "/notify", &[JSON], &huge, 413, "body_too_large"),
         ("GET", "/nowhere", &[], "", 404, "not_found"),
+        ("GET", "/notify/%ff", &[], "", 404, "not_found"),
+        ("GET", "/log?limit=x", &[], "", 422, "wrong_type"),
+        ("GET", "/log?limit=0", &[], "", 422, "out_of_range"),
+        ("GET", "/log?lines=5", &[], "", 422, "unknown_field"),
         ("DELETE", "/notify", &[], "", 405, "method_not_allowed"),
     ];
     for (method, path, headers, body, status, code) in cases {
