@@ -40,6 +40,12 @@
   const strip = $(".side nav");
   if (current && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2;
 
+  // The same of tabs that go on beyond the edge.
+  all("main .tabs").forEach((tabs) => {
+    const chosen = $("[aria-current]", tabs);
+    if (chosen && tabs.scrollWidth > tabs.clientWidth) tabs.scrollLeft = chosen.offsetLeft - tabs.offsetLeft - tabs.clientWidth / 2 + chosen.offsetWidth / 2;
+  });
+
   // On a phone rows become cards without the heads of their columns: each cell says which one it is of.
   all("table.list, table.lines").forEach((table) => {
     const heads = all("thead th", table).map((head) => head.textContent.trim());

@@ -93,7 +93,7 @@ impl Engine {
         let search = Search { text, reach, limit: BEST as i64 };
         let mut reader = self.store.read_for_people().await?;
         let mut conn = reader.conn();
-        let mut hits = Hits { text: text.to_lowercase(), all: Vec::new() };
+        let mut hits = Hits { text: text.to_lowercase(), sees_all: reach.units().is_none(), all: Vec::new() };
         hits.add(HitKind::Message, search.message(&mut conn).await?, true);
         hits.add(HitKind::Message, search.messages_to(&mut conn).await?, true);
         hits.add(HitKind::Person, search.people_exactly(&mut conn).await?, true);
@@ -143,6 +143,8 @@ impl Engine {
 struct Hits {
     /// In lower case.
     text: String,
+    /// Definitions of the installation have pages of their own for callers without a limit alone.
+    sees_all: bool,
     all: Vec<Hit>,
 }
 
@@ -150,7 +152,7 @@ impl Hits {
     fn add(&mut self, kind: HitKind, rows: Vec<Match>, is_exact: bool) {
         for row in rows {
             let rank = if is_exact { EXACT } else { self.rank(&row) };
-            let link = link(kind, &row);
+            let link = link(kind, &row, self.sees_all);
             if self.all.iter().any(|hit| hit.link == link && hit.title == title(kind, &row)) {
                 continue;
             }
@@ -209,7 +211,7 @@ fn title(kind: HitKind, row: &Match) -> String {
 }
 
 /// The page of what was found.
-fn link(kind: HitKind, row: &Match) -> String {
+fn link(kind: HitKind, row: &Match, sees_all: bool) -> String {
     let id = encoded(&row.id);
     match (kind, row.kind.as_str()) {
         (HitKind::Person, _) => format!("/operations/people/{id}"),
@@ -219,8 +221,11 @@ fn link(kind: HitKind, row: &Match) -> String {
         (HitKind::Setting, "survey") => format!("/surveys/{id}"),
         (HitKind::Setting, "report") => format!("/reports/{id}"),
         (HitKind::Setting, subject @ ("event" | "task")) => format!("/operations/{subject}s/{id}"),
-        (HitKind::Setting, "list") => format!("/outbox?list={id}"),
-        (HitKind::Setting, "channel" | "template") => "/channels".to_owned(),
+        (HitKind::Setting, "list") => format!("/settings/lists/edit?key={id}"),
+        (HitKind::Setting, "template") if sees_all => format!("/settings/templates/edit?key={id}"),
+        (HitKind::Setting, "template") => "/settings/templates".to_owned(),
+        (HitKind::Setting, "channel") if sees_all => format!("/channels/edit?key={id}"),
+        (HitKind::Setting, "channel") => "/channels".to_owned(),
         (HitKind::Setting, _) => format!("/reminders/{id}"),
     }
 }
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_best_come_first_and_no_kind_takes_all_places() {
-        let mut hits = Hits { text: "ops".into(), all: Vec::new() };
+        let mut hits = Hits { text: "ops".into(), sees_all: true, all: Vec::new() };
         let many =
             (0..30).map(|n| Match { kind: "parked".into(), ..row(&n.to_string(), &format!("Shops {n}")) });
         hits.add(HitKind::Message, many.collect(), false);
@@ -269,6 +274,7 @@ mod tests {
     #[test]
     fn links_carry_any_text() {
         assert_eq!(plain(r#"["a@x","b@x"]"#), "a@x, b@x");
-        assert_eq!(link(HitKind::Setting, &row("a/b ?", "x")), "/outbox?list=a%2Fb%20%3F");
+        let list = link(HitKind::Setting, &row("a/b ?", "x"), true);
+        assert_eq!(list, "/settings/lists/edit?key=a%2Fb%20%3F");
     }
 }

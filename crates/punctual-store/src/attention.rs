@@ -30,6 +30,54 @@ const HELD: Sql = sql!(
      ORDER BY id DESC LIMIT $2",
 );
 
+/// Why work is stopped: its kind and the code of the reason, and how many rows are.
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
+pub struct StoppedCount {
+    pub kind: String,
+    pub reason: String,
+    pub count: i64,
+}
+
+const STOPPED_END: &str = " AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2) AS w
+     GROUP BY kind, reason ORDER BY count DESC, kind, reason LIMIT $3";
+
+const HELD_CAUSES: Sql = sql!(
+    "work.held_causes", as StoppedCount,
+    "SELECT kind, reason, COUNT(*) AS count FROM (
+         SELECT kind, COALESCE(reason_code, '') AS reason FROM work {sqlite INDEXED BY work_held}
+         WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription'",
+    STOPPED_END,
+);
+const FAILED_CAUSES: Sql = sql!(
+    "work.failed_causes", as StoppedCount,
+    "SELECT kind, reason, COUNT(*) AS count FROM (
+         SELECT kind, COALESCE(reason_code, '') AS reason FROM work {sqlite INDEXED BY work_failed}
+         WHERE status = 'failed' AND kind <> 'report-subscription' AND kind <> 'reconcile-external'",
+    STOPPED_END,
+);
+
+/// The causes for which most work is on hold, counted over so many rows; without runs of reports.
+#[boxed]
+pub async fn held_causes(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    bound: i64,
+    limit: i64,
+) -> Result<Vec<StoppedCount>> {
+    conn.fetch_all(&HELD_CAUSES, args![reach, bound, limit]).await
+}
+
+/// The causes for which most work has failed for good, counted over so many rows; of what [`failed`] lists.
+#[boxed]
+pub async fn failed_causes(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    bound: i64,
+    limit: i64,
+) -> Result<Vec<StoppedCount>> {
+    conn.fetch_all(&FAILED_CAUSES, args![reach, bound, limit]).await
+}
+
 /// Work on hold, newest first, without what has ended meanwhile; runs of reports are in [`crate::report_troubles`].
 #[boxed]
 pub async fn held(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
@@ -231,6 +279,8 @@ pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
 
 crate::db::statements![
     HELD,
+    HELD_CAUSES,
+    FAILED_CAUSES,
     FAILED,
     COUNT_FAILED,
     OVERDUE_LOOKS,

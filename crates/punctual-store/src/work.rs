@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use punctual_boxed::Record;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 
-pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
+pub use browse::{ComingPlace, ListedWork, Stopped, WorkList, browse, coming};
 pub use claim::{
     Claimed, Expired, Settlement, WorkHead, claim, claim_these, earliest, expired, lock_due, ready_heads,
     ready_of, release, release_leases, renew, settle,

@@ -6,19 +6,25 @@ mod list_form;
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use punctual_engine::attention::{COUNTED, Kind, Waiting};
+use punctual_store::attention::{self, StoppedCount};
 
-use super::outbox;
+use super::{
+    outbox,
+    work::{Asked, act::Action},
+};
 use crate::{
     Shared,
     answer::{Page, page},
     form::Fields,
     frame::{Frame, Visit},
     times::When,
-    words,
+    words::{self, counted},
 };
 
 /// Items of each kind on the page.
 const SHOWN: i64 = 50;
+/// Distinct causes of stopped work; an installation has a handful.
+const CAUSES: i64 = 100;
 
 pub fn routes() -> Router<Shared> {
     Router::new().route("/attention", get(show)).merge(causes::routes())
@@ -44,7 +50,20 @@ struct Group {
     count: String,
     /// Where the rest is, when not all are shown.
     rest: Option<&'static str>,
+    /// Causes that several of them have, with one action for all of a cause.
+    causes: Vec<SharedCause>,
     items: Vec<Item>,
+}
+
+/// Work that is stopped for one cause.
+struct SharedCause {
+    sentence: String,
+    count: i64,
+    /// `6 work rows`.
+    what: String,
+    rows: String,
+    action: &'static str,
+    button: String,
 }
 
 pub(super) struct Item {
@@ -59,6 +78,19 @@ pub(super) struct Item {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let found = app.engine.attention(&visit.viewer.by.reach(), SHOWN).await?;
     let causes = causes::groups(&app, &visit).await?;
+    let (held, failed) = {
+        let reach = visit.viewer.by.reach();
+        let mut reader = app.engine.store.read_for_people().await?;
+        (
+            attention::held_causes(&mut reader.conn(), &reach, COUNTED, CAUSES).await?,
+            attention::failed_causes(&mut reader.conn(), &reach, COUNTED, CAUSES).await?,
+        )
+    };
+    let shared = |kind: Kind| match kind {
+        Kind::Hold => of_several(&held, "held", Action::Release),
+        Kind::Failed => of_several(&failed, "failed", Action::Retry),
+        _ => Vec::new(),
+    };
     let groups: Vec<Group> = Kind::ALL
         .into_iter()
         // Parked messages stand by their causes, each of which opens its rows.
@@ -69,7 +101,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             let items: Vec<Item> = own.map(|one| item(&app, &visit, one)).collect();
             let (title, about, all) = described(kind);
             let rest = all.filter(|_| usize::try_from(count).is_ok_and(|count| count > items.len()));
-            Some(Group { title, about, count: up_to(count), rest, items })
+            Some(Group { title, about, count: up_to(count), rest, causes: shared(kind), items })
         })
         .collect();
     let total = found.total();
@@ -87,6 +119,24 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         parked: up_to(found.counts.iter().find(|(kind, _)| *kind == Kind::Parked).map_or(0, |found| found.1)),
         groups,
     })
+}
+
+/// The causes that more than one row has.
+fn of_several(counts: &[StoppedCount], list: &'static str, action: Action) -> Vec<SharedCause> {
+    let several = counts.iter().filter(|one| one.count > 1);
+    let shaped = several.map(|one| {
+        let asked = Asked::of_cause(list, one);
+        let what = counted(one.count, "work row", "work rows");
+        SharedCause {
+            sentence: asked.said().unwrap_or_default(),
+            count: one.count,
+            rows: asked.link(),
+            action: action.as_str(),
+            button: format!("{} {what}…", if action == Action::Release { "Release" } else { "Retry" }),
+            what,
+        }
+    });
+    shaped.collect()
 }
 
 fn up_to(count: i64) -> String {

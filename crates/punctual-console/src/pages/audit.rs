@@ -11,17 +11,17 @@ use axum::{
     routing::get,
 };
 use jiff::{Timestamp, tz::TimeZone};
-use punctual_engine::titles::line;
+use punctual_engine::titles::{Titled, line};
 use punctual_model::{
     AuditAction, reason,
     table::{Cell, Column, Kind, Table},
 };
 use punctual_store::{
-    Stretch,
+    Stretch, api_keys,
     audit::{self, AuditFilter, AuditSubject, ListedEntry},
     notifications,
     operations::subjects,
-    reminders, report_subscriptions, users,
+    reminders, report_subscriptions, users, work,
 };
 use punctual_wire::audit::{SubjectName, place, read_place};
 
@@ -170,6 +170,14 @@ fn opaque(id: &str) -> Option<&str> {
     id.rsplit(['/', ':']).next().filter(|last| words::is_opaque(last))
 }
 
+/// The part of a subject's id that a name stands for, where people call it by one.
+fn readable<'i>(kind: &str, id: &'i str) -> Option<&'i str> {
+    match kind {
+        "work" | "key" => Some(id).filter(|id| !id.is_empty()),
+        _ => opaque(id),
+    }
+}
+
 /// The names of subjects whose ids say nothing, by kind and id.
 async fn names(app: &App, visit: &Visit, rows: &[ListedEntry]) -> Result<Names, Refusal> {
     let reach = visit.viewer.by.reach();
@@ -189,11 +197,31 @@ async fn names(app: &App, visit: &Visit, rows: &[ListedEntry]) -> Result<Names, 
     for id in of("user").into_iter().collect::<BTreeSet<_>>() {
         people.extend(users::get(conn, &id).await?);
     }
+    let mut works = Vec::new();
+    let numbers: BTreeSet<i64> = rows
+        .iter()
+        .filter(|row| row.subject_kind == "work")
+        .filter_map(|row| row.subject_id.parse().ok())
+        .collect();
+    for id in numbers {
+        works.extend(work::by_id(conn, &reach, id).await?);
+    }
+    let titled: Vec<Titled<'_>> = works.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let titles = app.engine.titles(conn, &reach, &titled).await?;
+    let keys: BTreeSet<&str> =
+        rows.iter().filter(|row| row.subject_kind == "key").map(|row| row.subject_id.as_str()).collect();
+    let keys: Vec<_> = if keys.is_empty() || !visit.viewer.sees_all() {
+        Vec::new()
+    } else {
+        api_keys::all(conn).await?.into_iter().filter(|key| keys.contains(key.id.as_str())).collect()
+    };
     let named = |id: String, name: &str| (id, line(name));
     let all = reminders.into_iter().map(|row| named(row.id, &row.name));
     let all = all.chain(reports.into_iter().map(|row| named(row.guid, &row.name)));
     let all = all.chain(messages.into_iter().map(|row| named(row.id.to_string(), &row.subject)));
     let all = all.chain(people.into_iter().map(|row| named(row.id, &row.name)));
+    let all = all.chain(works.iter().zip(&titles).map(|(row, title)| named(row.id.to_string(), title)));
+    let all = all.chain(keys.into_iter().map(|row| named(row.id, &row.name)));
     let all = all.chain(events.into_iter().map(|row| named(row.id, &row.title)));
     Ok(all.filter(|(_, name)| !name.is_empty()).collect())
 }
@@ -223,8 +251,12 @@ fn shaped(row: ListedEntry, names: &Names, visit: &Visit, now: Timestamp) -> Row
         sentence: sentence.to_owned(),
         action: row.action,
         link: link.filter(|_| !row.subject_id.is_empty()),
-        key: opaque(&row.subject_id).map(|_| row.subject_id.clone()),
-        subject: match opaque(&row.subject_id).map(|id| names.get(id)) {
+        key: readable(&row.subject_kind, &row.subject_id).map(|_| row.subject_id.clone()),
+        subject: match readable(&row.subject_kind, &row.subject_id).map(|id| names.get(id)) {
+            // What is gone has its number.
+            Some(None) if row.subject_kind == "work" || row.subject_kind == "key" => {
+                named(&row.subject_kind, &row.subject_id)
+            }
             Some(Some(name)) => format!("{}: {name}", row.subject_kind.replace('-', " ")),
             Some(None) => row.subject_kind.replace('-', " "),
             None => named(&row.subject_kind, &row.subject_id),

@@ -44,6 +44,7 @@ struct Cell {
     count: u64,
     heat: usize,
     past: bool,
+    is_chosen: bool,
 }
 
 struct Day {
@@ -105,6 +106,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
                 count,
                 heat: heat(count, most),
                 past: date < today,
+                is_chosen: chosen == Some(date),
             });
         }
         weeks.push(cells);
@@ -112,7 +114,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let total: u64 = weeks.iter().flatten().map(|cell| cell.count).sum();
     let about = if found.cut { "More than " } else { "" };
     let sentence = format!(
-        "{about}{} to be sent in these six weeks, by local day.",
+        "{about}{} to be sent in these six weeks, each on the day of its own time zone.",
         counted(i64::try_from(total).unwrap_or(i64::MAX), "message is", "messages are")
     );
     let (sent, besides): (Vec<_>, Vec<_>) = on_day.into_iter().partition(|(_, item)| item.kind.is_sent());
@@ -147,7 +149,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             let pairs = [("from", from.as_str()), ("day", &day.to_string()), ("after", &after)];
             format!("/calendar{}", links::query(pairs))
         }),
-        date: day.to_string(),
+        date: day.strftime("%a %-d %B %Y").to_string(),
     });
     page(&CalendarPage {
         frame: visit.frame(&app, "Calendar", "/calendar").await?,

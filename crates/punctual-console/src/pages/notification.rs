@@ -9,7 +9,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_engine::{Basis, SentContent, timeline::Moment};
+use punctual_engine::{Basis, SentContent, intake::UNROUTED, timeline::Moment};
 use punctual_model::{AttemptOutcome, NotificationStatus, ReceiptState, SuppressionReason};
 use punctual_store::{
     attempts::{self, AttemptRow},
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::{
     attention::causes,
-    outbox::done,
+    outbox::{channel_name, done},
     timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
 use crate::{
@@ -220,10 +220,13 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
 
 fn details(row: &NotificationRow, work: Option<(i64, String)>) -> Vec<Detail> {
     let of = |name: &str, value: &str| Some(format!("/outbox{}", crate::links::query([(name, value)])));
-    let mut details = vec![
-        Detail { name: "Channel", value: row.channel.to_string(), link: Some("/channels".to_owned()) },
-        Detail { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) },
-    ];
+    let channel = row.channel.to_string();
+    let mut details =
+        vec![Detail { name: "Channel", value: channel_name(&channel), link: Some("/channels".to_owned()) }];
+    // What a list that does not exist would be of is not known.
+    if channel != UNROUTED {
+        details.push(Detail { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) });
+    }
     let optional = [
         ("List", &row.list_name, row.list_name.as_deref().and_then(|list| of("list", list))),
         ("Site", &row.source_site, row.source_site.as_deref().and_then(|site| of("site", site))),
@@ -331,7 +334,7 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
         }
         "workDecided" => one.link = Some(format!("/work/{}", text("workId"))),
         "enqueuedAtSite" => one.detail = String::new(),
-        "queued" => one.detail = format!("for {}", text("channel")),
+        "queued" => one.detail = format!("for {}", channel_name(text("channel"))),
         "attemptStarted" => one.detail = format!("by {}", text("node")),
         "attemptEnded" => {
             let pill = words::outcome(AttemptOutcome::parse(text("outcome")));

@@ -1,17 +1,23 @@
 //! One address: what went there and what did not, what its owner wants, whether it is suppressed, and what is coming. For whoever
 //! is asked why somebody got a message, or got none.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
+use punctual_engine::titles::Titled;
 use punctual_model::{
-    SuppressionReason,
+    KeyParts, SuppressionReason, WorkKey, WorkStatus,
     delivery_policy::{Preference, hours::written},
 };
 use punctual_store::{
+    Conn,
+    messages::{self, MessageRow},
     notifications::{self, Browse, Next},
-    search::Search,
+    search::{Match, Search},
     suppressions,
+    work::{self, WorkRow},
 };
 use punctual_wire::{keys::Scope, suppressions::read_key};
 
@@ -34,6 +40,11 @@ use crate::{
 const SHOWN: usize = 40;
 /// Messages that are searched; the outbox goes on from there.
 const WINDOW: i64 = 20_000;
+/// Rows of one source, and those of each kind that are looked at for the address: the soonest.
+const SOURCE_WORK: i64 = 50;
+const NEXT: i64 = 500;
+/// Kinds of work whose rows are for addresses that they name.
+const NAMING: [&str; 2] = ["message", "survey"];
 /// As long as an address may be.
 const LONGEST: usize = 2_048;
 
@@ -59,9 +70,19 @@ struct RecipientPage {
     /// The list of all of them, where there are or may be more.
     more: Option<String>,
     ahead: Vec<Item>,
+    /// Work that will send to the address, and the sources that have it.
+    planned: Vec<Planned>,
+    sources: Vec<(String, String)>,
     sees_all: bool,
     /// What can be done about it: link and words.
     acts: Vec<(String, String)>,
+}
+
+/// A work row that will send something to the address.
+struct Planned {
+    link: String,
+    title: String,
+    due: When,
 }
 
 /// Why the address gets nothing over channels of a type.
@@ -95,6 +116,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows: Vec::new(),
         more: None,
         ahead: Vec::new(),
+        planned: Vec::new(),
+        sources: Vec::new(),
         sees_all: visit.viewer.sees_all(),
         acts: Vec::new(),
         address,
@@ -122,6 +145,10 @@ async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<
             shown.blocks.extend(row.map(|row| block(row, visit, now)));
         }
     }
+    let having = search.sources(&mut reader.conn()).await?;
+    shown.planned = planned(app, visit, &mut reader.conn(), &having, &address).await?;
+    shown.sources =
+        having.iter().map(|one| (super::sources::link(&one.kind, &one.id), one.title.clone())).collect();
     drop(reader);
     if visit.viewer.sees_all() {
         let row = app.engine.preference_of(&address).await?;
@@ -140,6 +167,56 @@ async fn explain(app: &App, visit: &Visit, shown: &mut RecipientPage) -> Result<
     shown.rows = found.rows.into_iter().map(|row| outbox::shaped(row, visit, now, &blocked)).collect();
     shown.sentence = sentence(shown);
     Ok(())
+}
+
+/// What is planned for an address: reminders of the sources that have it, and of surveys and messages those of the next rows that
+/// name it.
+async fn planned(
+    app: &App,
+    visit: &Visit,
+    conn: &mut Conn<'_>,
+    sources: &[Match],
+    address: &str,
+) -> Result<Vec<Planned>, Refusal> {
+    let (now, reach) = (Visit::now(app), visit.viewer.by.reach());
+    let mut rows: Vec<WorkRow> = Vec::new();
+    for one in sources {
+        let of_source = work::of_source(conn, &reach, &one.kind, &one.id, SOURCE_WORK).await?;
+        rows.extend(of_source.into_iter().filter(|row| row.is(&[WorkStatus::Pending])));
+    }
+    let of_sources = rows.len();
+    for kind in NAMING {
+        let span = (i64::MIN, i64::MAX);
+        rows.extend(work::ahead(conn, &reach, kind, span.0, span.1, (i64::MIN, i64::MIN), NEXT).await?);
+    }
+    let titled: Vec<Titled<'_>> = rows.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
+    let titles = app.engine.titles(conn, &reach, &titled).await?;
+    // A row of a message has its id alone; a title of a survey ends with whom it asks.
+    let message = |row: &WorkRow| match WorkKey::stored(&row.key).parts() {
+        KeyParts::Message { id } => Some(id),
+        _ => None,
+    };
+    let messages = messages::by_ids(conn, &reach, rows.iter().filter_map(message).collect()).await?;
+    let written = serde_json::Value::from(address).to_string();
+    let is_to = |one: &MessageRow| one.targets.as_ref().is_some_and(|to| to.as_str().contains(&written));
+    let to: BTreeSet<String> = messages.into_iter().filter(is_to).map(|one| one.id).collect();
+    let names = |row: &WorkRow, title: &str| match message(row) {
+        Some(id) => to.contains(&id),
+        None => title.ends_with(&format!("to {address}")),
+    };
+    let mut found: Vec<(Timestamp, Planned)> = rows
+        .iter()
+        .zip(titles)
+        .enumerate()
+        .filter(|(at, (row, title))| *at < of_sources || names(row, title))
+        .map(|(_, (row, title))| {
+            let due = visit.zone.when(row.due_at, now);
+            (row.due_at, Planned { link: format!("/work/{}", row.id), title, due })
+        })
+        .collect();
+    found.sort_by_key(|(due_at, _)| *due_at);
+    found.truncate(SHOWN);
+    Ok(found.into_iter().map(|(_, one)| one).collect())
 }
 
 /// The newest messages to any of these addresses.

@@ -147,9 +147,12 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 
 fn of_kind(hits: &[Hit], kind: HitKind) -> Vec<Item> {
     let own = hits.iter().filter(|hit| hit.kind == kind);
-    let item =
-        |hit: &Hit| Item { title: hit.title.clone(), note: words::quoted(&hit.note), link: hit.link.clone() };
-    own.map(item).collect()
+    // A row of work has its title; its key is a detail of its page.
+    let note = |hit: &Hit| match kind {
+        HitKind::Work => String::new(),
+        _ => words::quoted(&hit.note),
+    };
+    own.map(|hit| Item { title: hit.title.clone(), note: note(hit), link: hit.link.clone() }).collect()
 }
 
 fn titled(kind: HitKind) -> &'static str {

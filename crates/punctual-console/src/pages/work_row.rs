@@ -5,42 +5,39 @@ use axum::{
     Router,
     extract::{Path, State},
     http::Uri,
-    routing::{get, post},
+    routing::get,
 };
 use jiff::Timestamp;
-use punctual_engine::{
-    operate::WorkAction,
-    titles::{Step as Named, Titled},
-};
-use punctual_model::WorkStatus;
+use punctual_engine::titles::{Step as Named, Titled};
+use punctual_model::{KeyParts, Reach, WorkKey, WorkStatus};
 use punctual_store::{
-    audit,
+    Conn, audit,
     notifications::{self, NotificationRow},
+    operations::{rules, subjects},
+    reminders, report_subscriptions, sources, survey_instances, surveys,
     work::{self, WorkRow},
 };
-use punctual_wire::{Code, Problem};
+use punctual_wire::Problem;
 use serde_json::{Value, json};
 
 use super::{
-    confirm::{Confirm, Item},
     outbox::done,
     timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
+    work::act::Action,
 };
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page, see_other},
-    form::{Act, Fields},
+    answer::{Page, Refusal, page},
+    form::Fields,
     frame::{Frame, Visit},
+    links,
     session::Viewer,
     times::{When, Zone},
     words::{self, Pill},
 };
 
 pub fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/work/{id}", get(show))
-        .route("/work/confirm", post(confirm))
-        .route("/work/act", post(act))
+    Router::new().route("/work/{id}", get(show))
 }
 
 /// What is said about a message that was taken for a channel that does not exist.
@@ -59,8 +56,11 @@ struct WorkRowPage {
     reason: String,
     earlier_reason: String,
     due: When,
+    /// What it comes of: label, name and page.
+    origins: Vec<(&'static str, String, String)>,
     source: Option<String>,
-    actions: Vec<Action>,
+    /// What can be done: word, label, and whether it destroys something.
+    actions: Vec<(&'static str, &'static str, bool)>,
     notifications: Vec<Sent>,
     timeline: Vec<Step>,
     input: String,
@@ -74,62 +74,7 @@ struct Sent {
     channel: String,
 }
 
-/// What can be done with a work row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Release,
-    Retry,
-    Cancel,
-}
-
-impl Action {
-    fn read(fields: &Fields) -> Result<Self, Problem> {
-        match fields.text("action") {
-            "release" => Ok(Self::Release),
-            "retry" => Ok(Self::Retry),
-            "cancel" => Ok(Self::Cancel),
-            _ => Err(Problem::new(Code::OutOfRange, "`action` is `release`, `retry` or `cancel`.")),
-        }
-    }
-
-    fn as_str(&self) -> &'static str {
-        match self {
-            Self::Release => "release",
-            Self::Retry => "retry",
-            Self::Cancel => "cancel",
-        }
-    }
-
-    fn name(&self, row: &WorkRow) -> &'static str {
-        match self {
-            Self::Release => "Release…",
-            Self::Retry if row.is(&[WorkStatus::Completed]) => "Repeat…",
-            Self::Retry => "Retry…",
-            Self::Cancel => "Cancel…",
-        }
-    }
-
-    fn is_destructive(&self) -> bool {
-        matches!(self, Self::Cancel)
-    }
-
-    /// What the state of a row allows.
-    fn of(row: &WorkRow) -> Vec<Self> {
-        let mut actions = Vec::new();
-        if row.on_hold {
-            actions.push(Self::Release);
-        }
-        if !row.is(&[WorkStatus::Pending, WorkStatus::Processing]) {
-            actions.push(Self::Retry);
-        }
-        if row.is(&[WorkStatus::Pending, WorkStatus::Failed]) {
-            actions.push(Self::Cancel);
-        }
-        actions
-    }
-}
-
-async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusal> {
+pub(super) async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusal> {
     let refused = || Refusal::from(Problem::not_found("work", id));
     let number: i64 = id.parse().map_err(|_| refused())?;
     let mut reader = app.engine.store.read_for_people().await?;
@@ -149,6 +94,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         retries.iter().map(|row| Titled { kind: &row.kind, key: &row.key }).collect();
     let repeated = app.engine.titles(&mut reader.conn(), &visit.viewer.by.reach(), &titled).await?;
     let title = app.engine.title(&mut reader.conn(), &visit.viewer.by.reach(), &row.kind, &row.key).await?;
+    let origins = origins(&mut reader.conn(), &visit.viewer.by.reach(), &row).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?,
@@ -171,8 +117,14 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .source_type
             .as_ref()
             .zip(row.source_id.as_ref())
+            .filter(|_| origins.is_empty())
             .map(|(kind, id)| words::source(kind, id)),
-        actions: if may_act { Action::of(&row) } else { Vec::new() },
+        origins,
+        actions: Action::of(row.status, row.on_hold)
+            .into_iter()
+            .filter(|_| may_act)
+            .map(|action| (action.as_str(), action.name(row.status), action.is_destructive()))
+            .collect(),
         timeline: in_order(
             happened(&row, &entries, retries.iter().zip(repeated), &sent, &visit.zone),
             &visit.zone,
@@ -190,6 +142,67 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         trace: trace.map(|bytes| pretty_text(&String::from_utf8_lossy(&bytes))),
         row,
     })
+}
+
+/// What a row comes of, as far as it is still there: the setting first, where a fault is repaired.
+async fn origins(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    row: &WorkRow,
+) -> Result<Vec<(&'static str, String, String)>, Refusal> {
+    let mut parts = WorkKey::stored(&row.key).parts();
+    while let KeyParts::SupportRetry { of, .. } = parts {
+        parts = of.parts();
+    }
+    let mut found = Vec::new();
+    match parts {
+        KeyParts::ReminderDate { setting, source_type, source, .. }
+        | KeyParts::ReminderThreshold { setting, source_type, source, .. }
+        | KeyParts::ReminderOccurrence { setting, source_type, source, .. } => {
+            let known = reminders::settings::by_ids(conn, reach, vec![setting]).await?;
+            let shown = known.into_iter().filter(|setting| !setting.deleted);
+            found.extend(
+                shown.map(|one| ("Reminder", one.name, format!("/reminders/{}", links::encoded(&one.id)))),
+            );
+            if sources::get(conn, reach, &source_type, &source).await?.is_some() {
+                let link = super::sources::link(&source_type, &source);
+                found.push(("Source", words::source(&source_type, &source), link));
+            }
+        }
+        KeyParts::ReportScheduled { guid, .. } | KeyParts::ReportManual { guid, .. } => {
+            let known = report_subscriptions::by_guids(conn, reach, vec![guid]).await?;
+            for one in known {
+                let report = format!("/reports/{}", links::encoded(&one.guid));
+                let run = format!("{report}/runs/{}", links::encoded(&row.key));
+                found.extend([("Report", one.name, report), ("Run", "Files and deliveries".to_owned(), run)]);
+            }
+        }
+        KeyParts::SurveySend { public_id, .. } | KeyParts::SurveyExpire { public_id } => {
+            if let Some(one) = survey_instances::by_public_id(conn, reach, &public_id).await? {
+                let survey = format!("/surveys/{}", one.survey_id);
+                let link = format!("{survey}/instances/{}", links::encoded(&public_id));
+                if let Some(known) = surveys::get(conn, reach, one.survey_id).await? {
+                    found.push(("Survey", known.name, survey));
+                }
+                found.push(("Link of", one.recipient_address, link));
+            }
+        }
+        KeyParts::Operations { rule_id, .. } => {
+            let rules = rules::by_ids(conn, reach, vec![rule_id]).await?;
+            let about = rules.into_iter().map(|rule| rule.subject_id).collect();
+            for one in
+                subjects::by_ids(conn, reach, about).await?.into_iter().filter(|one| one.deleted_at.is_none())
+            {
+                let (kind, label) = match one.subject_type.as_str() {
+                    "task" => ("tasks", "Task"),
+                    _ => ("events", "Event"),
+                };
+                found.push((label, one.title, format!("/operations/{kind}/{}", links::encoded(&one.id))));
+            }
+        }
+        _ => {}
+    }
+    Ok(found)
 }
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
@@ -250,70 +263,4 @@ fn happened<'r>(
     let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(row.updated_at, title) });
     all
-}
-
-async fn confirm(State(app): State<Shared>, act: Act) -> Page {
-    let Act { visit, fields } = act;
-    let action = Action::read(&fields)?;
-    let row = visible(&app, &visit.viewer, fields.text("id")).await?;
-    let (title, sentence, button) = match action {
-        Action::Release => (
-            "Release 1 work row?",
-            "It continues at its due time, or at once if that has passed.",
-            "Release work row",
-        ),
-        Action::Retry if row.is(&[WorkStatus::Completed]) => (
-            "Repeat 1 work row?",
-            "It is completed. A new row with a new key is created, and its messages are sent again.",
-            "Repeat work row",
-        ),
-        Action::Retry => {
-            ("Retry 1 work row?", "It is due at once and decided from the present state.", "Retry work row")
-        }
-        Action::Cancel => {
-            ("Cancel 1 work row?", "It is not processed. Only a person can revive it.", "Cancel work row")
-        }
-    };
-    let allowed =
-        Action::of(&row).contains(&action) && visit.viewer.by.may_touch(row.business_unit.as_deref());
-    let mut reader = app.engine.store.read_for_people().await?;
-    let called = app.engine.title(&mut reader.conn(), &visit.viewer.by.reach(), &row.kind, &row.key).await?;
-    drop(reader);
-    let item = Item {
-        link: format!("/work/{}", row.id),
-        title: called,
-        note: words::reason(row.reason_code.as_deref()),
-        pill: words::work(row.status, row.on_hold),
-    };
-    let hidden = [
-        ("action", action.as_str().to_owned()),
-        ("id", row.id.to_string()),
-        ("version", row.version.to_string()),
-    ];
-    page(&Confirm {
-        frame: visit.frame(&app, title, "/work").await?,
-        sentence: sentence.to_owned(),
-        left_alone: (!allowed).then(|| "Its state does not allow that any more.".to_owned()),
-        items: vec![item],
-        action: "/work/act",
-        hidden: hidden.into(),
-        button: allowed.then(|| button.to_owned()),
-        is_destructive: action.is_destructive(),
-        back: format!("/work/{}", row.id),
-    })
-}
-
-async fn act(State(app): State<Shared>, act: Act) -> Page {
-    let Act { visit, fields } = act;
-    let action = Action::read(&fields)?;
-    let row = visible(&app, &visit.viewer, fields.text("id")).await?;
-    let Ok(seen) = fields.text("version").parse() else { return Err(Problem::stale_version().into()) };
-    let by = visit.viewer.by.because(Some(fields.text("reason")));
-    let (on_row, word) = match action {
-        Action::Release => (WorkAction::Release, "release"),
-        Action::Retry => (WorkAction::Retry, "repeat"),
-        Action::Cancel => (WorkAction::Cancel, "cancel"),
-    };
-    let changed = app.engine.act_on_work(&by, on_row, row.id, Some(seen)).await?;
-    see_other(&format!("/work/{}?done={word}.1.0", changed.id))
 }

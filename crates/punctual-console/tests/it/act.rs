@@ -4,7 +4,10 @@ use punctual_engine::Actor;
 use punctual_testkit::{TestBed, new_work, on_both};
 use punctual_wire::keys::Scope;
 
-use crate::client::{Client, attribute};
+use crate::{
+    client::{Client, attribute, rows},
+    every_form::unescaped,
+};
 
 on_both! {
     parked_messages_are_repaired_by_their_cause;
@@ -12,6 +15,7 @@ on_both! {
     what_changed_meanwhile_is_left_alone;
     one_notification_is_discarded_with_its_reason;
     held_work_is_released;
+    work_is_released_and_cancelled_in_bulk_by_its_cause;
     planned_work_is_cancelled_and_brought_back;
     the_sandbox_s_clock_moves_and_what_is_due_runs;
     a_test_message_leaves_at_once_and_only_for_those_who_may;
@@ -147,6 +151,58 @@ async fn held_work_is_released(bed: TestBed) {
     assert!(!bed.work_by_id(id).await.on_hold);
     assert!(client.page(&format!("/work/{id}?done=release.1.0")).await.contains("1 work row released."));
     bed.leaves_open("it is due in an hour");
+}
+
+async fn work_is_released_and_cancelled_in_bulk_by_its_cause(bed: TestBed) {
+    let mut ids = Vec::new();
+    for name in ["s1", "s2", "s3"] {
+        let id = bed.schedule(name, "t", bed.after(3600)).await;
+        let mut other = new_work("schedule", &format!("schedule:{name}"), bed.after(7200));
+        other.key = bed.work_by_id(id).await.key().unwrap();
+        bed.ensure_one(other).await;
+        ids.push(id);
+    }
+    let client = Client::admin(&bed).await;
+    let said = "The same key was scheduled with different inputs (schedule): 3 work rows.";
+    let page = client.page("/attention").await;
+    assert!(page.contains(said) && page.contains("Release 3 work rows…"), "{page}");
+    let list = unescaped(&attribute(&page, "name=\"matching\" value=\""));
+    let held = client.page(&list).await;
+    assert_eq!(rows(&held), ids.iter().rev().map(i64::to_string).collect::<Vec<_>>(), "{held}");
+    assert!(held.contains("Only The same key was scheduled with different inputs (schedule)"), "{held}");
+    assert!(rows(&client.page("/work?list=held&cause=none").await).is_empty());
+    assert!(rows(&client.page("/work?list=held&kind=reminder").await).is_empty());
+
+    // A selection is planned by name; what has changed since is left alone.
+    let seen = |text: &str| -> Vec<String> {
+        let values = text.split("name=\"row\" value=\"").skip(1);
+        values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    };
+    let chosen = seen(&held);
+    let cancel = [("action", "cancel"), ("back", list.as_str()), ("row", &chosen[0]), ("row", &chosen[1])];
+    let plan = client.act("/work/confirm", &cancel).await.text;
+    assert!(plan.contains("Cancel 2 work rows?") && plan.contains("Cancel 2 work rows</button>"), "{plan}");
+    assert!(plan.contains("Schedule s3") && !plan.contains("Schedule s1"), "{plan}");
+    let stale = format!("{}:999", ids[1]);
+    let some = [("action", "release"), ("back", list.as_str()), ("row", &chosen[0]), ("row", &stale)];
+    let after = format!("{list}&done=release.1.1");
+    client.act("/work/act", &some).await.leads_to(&after);
+    let page = client.page(&after).await;
+    assert!(page.contains("1 work row released. 1 row was left alone: changed in the meantime."), "{page}");
+
+    // All of the cause, from Attention, after a plan that names them.
+    let all = [("action", "release"), ("back", "/attention"), ("matching", list.as_str())];
+    let plan = client.act("/work/confirm", &all).await.text;
+    assert!(plan.contains("Release 2 work rows?") && plan.contains("Schedule s1"), "{plan}");
+    let planned = seen(&plan);
+    let mut fields = vec![("action", "release"), ("back", "/attention"), ("reason", "checked")];
+    fields.extend(planned.iter().map(|row| ("row", row.as_str())));
+    client.act("/work/act", &fields).await.leads_to("/attention?done=release.2.0");
+    assert!(!bed.work_by_id(ids[0]).await.on_hold && !bed.work_by_id(ids[1]).await.on_hold);
+    assert!(!client.page("/attention").await.contains("work rows."));
+    let viewer = client.with_key(&[Scope::Read], None).await;
+    assert!(!viewer.page("/work?list=held").await.contains("action=\"/work/confirm\""));
+    bed.leaves_open("they are due in an hour");
 }
 
 async fn planned_work_is_cancelled_and_brought_back(bed: TestBed) {

@@ -133,7 +133,9 @@ async fn a_measure_divided_by_a_field_is_edited_in_the_form(bed: TestBed) {
     assert_eq!(saved.status, 303, "{}", saved.text);
     let list = client.page("/reminders").await;
     assert!(
-        list.contains("when the number of booking by capacity is at least 0.2, whenever it is reached"),
+        list.contains(
+            "when the number of booking divided by capacity is at least 0.2, whenever it is reached"
+        ),
         "{list}"
     );
     let id = rows(&list).remove(0);

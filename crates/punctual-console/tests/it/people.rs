@@ -217,6 +217,9 @@ fn people_and_organisations_are_kept_in_a_browser() {
         stage.browser.write("Harbour Choir").await;
         stage.browser.click("input[name=id]").await;
         stage.browser.write("choir").await;
+        // The lines of messages are there for who wants some of its own.
+        let lines = "document.querySelector('input[name=when]').checkVisibility()";
+        assert_eq!(stage.browser.eval(lines).await, Value::Bool(false));
         stage.browser.click("input[value=own]").await;
         stage.browser.click("input[name=when]").await;
         stage.browser.write("-24h").await;

@@ -494,12 +494,21 @@ async fn a_unit_a_subscriber_and_the_policy_are_saved(bed: TestBed) {
         ("/settings/handler", "log"),
         ("/events", "response-completed"),
         ("/active", "yes"),
-        ("/filter", "{\"questionId\": \"score\", \"op\": \"<\", \"value\": 7}"),
+        ("/filter/tests?rows", "1"),
+        ("/filter/tests/0/questionId", "score"),
+        ("/filter/tests/0/op", "<"),
+        ("/filter/tests/0/value", "7"),
     ];
     let reply = client.act("/settings/subscribers/save", &subscriber).await;
     reply.leads_to("/settings/subscribers/edit?key=in-process:log&done=saved");
     let row = subscribers::get(&mut bed.read().await.conn(), "in-process:log").await.unwrap().unwrap();
-    assert!(row.active && row.filter.is_some());
+    let filter = row.filter.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    assert!(
+        row.active && filter == Some(json!({ "questionId": "score", "op": "<", "value": 7 })),
+        "{filter:?}"
+    );
+    let page = client.page("/settings/subscribers/edit?key=in-process:log").await;
+    assert!(page.contains("name=\"/filter/tests/0/value\" value=\"7\""), "{page}");
     let page = client.page("/settings/policy").await;
     let version = attribute(&page, "name=\"version\" value=\"");
     let policy = [

@@ -64,12 +64,16 @@ pub async fn coming(
 const HELD: Sql = sql!(
     "work.browse_held", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_held}
-     WHERE on_hold AND status <> 'deactivated' AND id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE on_hold AND status <> 'deactivated' AND id < $3 AND {reach $1 business_unit}
+       AND ($4 IS NULL OR kind = $4) AND ($5 IS NULL OR COALESCE(reason_code, '') = $5)
+     ORDER BY id DESC LIMIT $2",
 );
 const FAILED: Sql = sql!(
     "work.browse_failed", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_failed}
-     WHERE status = 'failed' AND id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE status = 'failed' AND id < $3 AND {reach $1 business_unit}
+       AND ($4 IS NULL OR kind = $4) AND ($5 IS NULL OR COALESCE(reason_code, '') = $5)
+     ORDER BY id DESC LIMIT $2",
 );
 const NEWEST: Sql = sql!(
     "work.browse_newest", as ListedWork,
@@ -77,29 +81,37 @@ const NEWEST: Sql = sql!(
      WHERE id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 
+/// What in a list is asked for; everything where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stopped<'a> {
+    pub kind: Option<&'a str>,
+    /// The code of the reason; an empty one is that of rows without any.
+    pub reason: Option<&'a str>,
+}
+
 /// Lists in order of id, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkList {
-    Held,
-    Failed,
+pub enum WorkList<'a> {
+    Held(Stopped<'a>),
+    Failed(Stopped<'a>),
     All,
 }
 
 #[boxed]
 pub async fn browse(
     conn: &mut Conn<'_>,
-    list: WorkList,
+    list: WorkList<'_>,
     reach: &Reach,
     before: Option<i64>,
     limit: usize,
 ) -> Result<Vec<ListedWork>> {
-    let sql = match list {
-        WorkList::Held => &HELD,
-        WorkList::Failed => &FAILED,
-        WorkList::All => &NEWEST,
+    let (limit, before) = (bounded(limit), before.unwrap_or(i64::MAX));
+    let (sql, of) = match list {
+        WorkList::Held(of) => (&HELD, of),
+        WorkList::Failed(of) => (&FAILED, of),
+        WorkList::All => return conn.fetch_all(&NEWEST, args![reach, limit, before]).await,
     };
-    let before = before.unwrap_or(i64::MAX);
-    conn.fetch_all(sql, args![reach, bounded(limit), before]).await
+    conn.fetch_all(sql, args![reach, limit, before, of.kind, of.reason]).await
 }
 
 fn bounded(limit: usize) -> i64 {

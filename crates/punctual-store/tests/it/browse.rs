@@ -4,7 +4,7 @@ use punctual_model::{NotificationStatus, Reach};
 use punctual_store::{
     attention,
     notifications::{self, AsOf, Browse, Browsed, NO_REASON, Next, Stuck},
-    work::{self, WorkList},
+    work::{self, Stopped, WorkList},
 };
 use punctual_testkit::{TestBed, on_both};
 
@@ -173,9 +173,15 @@ async fn pages_of_work_walk_an_index(bed: TestBed) {
     let after = Some((first[3].ready_at.as_microsecond(), first[3].id));
     let rest = work::coming(&mut reader.conn(), &kinds, &Reach::Everything, after, 10).await.unwrap();
     assert_eq!(rest.len(), 6);
-    for (list, found) in [(WorkList::Held, 4), (WorkList::Failed, 3), (WorkList::All, 100_000)] {
+    let any = Stopped::default();
+    for (list, found) in [(WorkList::Held(any), 4), (WorkList::Failed(any), 3), (WorkList::All, 100_000)] {
         let rows = work::browse(&mut reader.conn(), list, &Reach::Everything, None, 10).await.unwrap();
         assert_eq!(rows[0].id, found);
+    }
+    let other = Stopped { reason: Some("conflict"), ..any };
+    for list in [WorkList::Held(other), WorkList::Failed(other)] {
+        let rows = work::browse(&mut reader.conn(), list, &Reach::Everything, None, 10).await.unwrap();
+        assert!(rows.is_empty(), "{rows:?}");
     }
     drop(reader);
     check(&bed, "work.browse_coming", "work_ready");

@@ -98,7 +98,7 @@ impl Resource for Messages {
                 ],
             ),
             Part::new(
-                "Time and channel",
+                "Time and topic",
                 vec![
                     Field::new("/sendAt", format!("Time ({})", zone.name), Kind::Moment(zone.whole.clone()))
                         .hint("Now if empty."),

@@ -98,7 +98,7 @@ pub fn form(draft: &Value, offered: &Offered, is_stored: bool) -> Form {
         recipients(draft, &pick, offered),
         message(draft, &pick, offered),
         Part::new(
-            "Quiet hours and lateness",
+            "Delivery options",
             vec![
                 Field::new("/delivery/quietHours/from", "Quiet from", Kind::Time),
                 Field::new("/delivery/quietHours/to", "Quiet to", Kind::Time).hint("Local time; messages due within quiet hours wait for their end."),
@@ -122,7 +122,7 @@ fn about(draft: &Value, offered: &Offered, is_stored: bool) -> Part {
         let sent = draft["kind"].as_str().and_then(triggers::of).map_or("", |one| one.choice);
         fields.push(Field::new("/id", "Id", Kind::Fixed));
         fields.push(Field::new("/sourceType", "Kind of source", Kind::Fixed));
-        fields.push(Field::new("/kind", "Time", Kind::Fixed).shown_as(sent));
+        fields.push(Field::new("/kind", "Kind of reminder", Kind::Fixed).shown_as(sent));
     } else {
         if offered.types.is_empty() {
             fields.push(Field::text("/sourceType", "Kind of source").required().hint(
@@ -135,7 +135,7 @@ fn about(draft: &Value, offered: &Offered, is_stored: bool) -> Part {
             fields.push(Field::new("/sourceType", "Kind of source", Kind::Choice(types)).required().again());
             fields.push(Field::text("/otherType", "Name of the kind").only(format!("/sourceType={OTHER}")));
         }
-        fields.push(Field::new("/kind", "Time", Kind::choice(&kinds)).decides());
+        fields.push(Field::new("/kind", "Kind of reminder", Kind::choice(&kinds)).decides());
     }
     if !offered.sources.is_empty() {
         fields.push(
@@ -199,7 +199,7 @@ fn message(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
     Part::new(
         "Message",
         vec![
-            Field::new("/delivery/template", "Says", Kind::Choice(templates)).decides(),
+            Field::new("/delivery/template", "Content", Kind::Choice(templates)).decides(),
             Field::text("/delivery/locale", "Language").placeholder("en"),
             pick.field(draft, "/delivery/localeField", "Field with the language", "the language above"),
             Field::text("/delivery/subject", "Subject")
@@ -208,6 +208,7 @@ fn message(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
                 .prose()
                 .only(own),
             Field::new("/delivery/body", "Text", Kind::Area)
+                .placeholder("the name above, the source and its date")
                 .hint(offered.variables.clone())
                 .prose()
                 .only(own),

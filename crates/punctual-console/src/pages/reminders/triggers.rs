@@ -91,7 +91,7 @@ fn date(draft: &Value, pick: &Picker, _: &Offered) -> Part {
         "When",
         vec![
             pick.field(draft, "/date/field", "Date", "choose…").required(),
-            Field::new("/date/sendTime", "At", Kind::Time)
+            Field::new("/date/sendTime", "Time of day", Kind::Time)
                 .hint("Local time of the source's business unit, UTC without one; 09:00 if empty."),
             Field::new("/date/offsetsDays", "Days before", Kind::Numbers)
                 .required()
@@ -109,7 +109,7 @@ fn recurring(draft: &Value, pick: &Picker, _: &Offered) -> Part {
             Field::new("/recurring/offsetDays", "Days before each date", Kind::Number)
                 .placeholder("0")
                 .hint("Negative numbers are days after it."),
-            Field::new("/recurring/sendTime", "At", Kind::Time)
+            Field::new("/recurring/sendTime", "Time of day", Kind::Time)
                 .hint("Local time of the source's business unit, UTC without one; 09:00 if empty."),
         ],
     )
@@ -126,7 +126,7 @@ const FIRING: [(&str, &str); 4] = [
     ("OncePerSource", "once for a source"),
 ];
 
-/// `when the number of booking by capacity is at least 0.8, whenever it is reached`.
+/// `when the number of booking divided by capacity is at least 0.8, whenever it is reached`.
 fn threshold_in_words(part: &Value) -> String {
     let said = |words: &[(&'static str, &'static str)], name: &str| {
         words.iter().find(|(word, _)| *word == text(part, name)).map_or("", |(_, said)| *said)
@@ -142,7 +142,7 @@ fn measure(metric: &Value) -> String {
         return plain(place);
     }
     if let Some([one, other]) = metric["share"].as_array().map(Vec::as_slice) {
-        return format!("{} by {}", measure(one), measure(other));
+        return format!("{} divided by {}", measure(one), measure(other));
     }
     if let Some(of) = metric["count"]["sourceType"].as_str() {
         return format!("the number of {of}");
@@ -167,7 +167,7 @@ fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
     let other = filter_part(
         draft,
         "/threshold/metric/where",
-        "Conditions of those",
+        "Conditions of the counted sources",
         "Field",
         &Asks::Offer(Vec::new()),
         |_| Vec::new(),
@@ -188,9 +188,9 @@ fn threshold(draft: &Value, pick: &Picker, offered: &Offered) -> Part {
             Field::text("/threshold/metric/sumField", "Field to add up")
                 .placeholder("/amount")
                 .only(how("sum|sumShare")),
-            Field::new("/threshold/op", "It", Kind::choice(&OPS)),
+            Field::new("/threshold/op", "Comparison", Kind::choice(&OPS)),
             Field::new("/threshold/value", "Value", Kind::Decimal).required(),
-            Field::new("/threshold/firingPolicy", "Sent", Kind::choice(&FIRING)),
+            Field::new("/threshold/firingPolicy", "Repetition", Kind::choice(&FIRING)),
             Field::text("/threshold/scope", "Scope").placeholder("all"),
         ],
     )

@@ -12,8 +12,8 @@ use crate::{
     App, Shared,
     answer::{Page, Refusal},
     editor::{
-        Done, Field, Form, Kind, Listed, Listing, Part, Refused, Resource, Stored, retry_part,
-        settings_parts, take_text, without_secrets,
+        Asks, Done, Field, Form, Kind, Listed, Listing, Part, Refused, Resource, Stored, filter_of_form,
+        filter_part, filter_place, filter_to_form, retry_part, settings_parts, take_text, without_secrets,
     },
     form::Fields,
     frame::Visit,
@@ -101,14 +101,38 @@ impl Resource for Subscribers {
                 Field::new("/events", "Events", Kind::List).hint(
                     "One a line: response-completed, instance-sent, instance-opened, instance-expired, schedule.arrived, or a topic such as invoices.*",
                 ),
-                Field::new("/filter", "Filter", Kind::Json).hint("A condition on events, as JSON; all events if empty."),
             ],
         )];
+        let asks = Asks::Offer(Vec::new());
+        parts.push(
+            filter_part(draft, "/filter", "Conditions", "Field of the event", &asks, |_| Vec::new())
+                .about("It gets the events for which these are true; all of them without a condition."),
+        );
         if let Some(about) = about {
             parts.extend(settings_parts(about, stored.map_or(&[], |stored| &stored.secrets)));
         }
         parts.push(retry_part("as usual: ten times within hours").folded());
         Ok(Form::of(parts))
+    }
+
+    fn to_form(request: &Value) -> Value {
+        let mut form = request.clone();
+        if let Some(filter) = request.get("filter").filter(|filter| !filter.is_null()) {
+            form["filter"] = filter_to_form(filter);
+        }
+        form
+    }
+
+    fn of_form(mut draft: Value) -> Value {
+        let Some(fields) = draft.as_object_mut() else { return draft };
+        if let Some(filter) = fields.remove("filter").and_then(|filter| filter_of_form(&filter)) {
+            fields.insert("filter".to_owned(), filter);
+        }
+        draft
+    }
+
+    fn place(pointer: &str) -> String {
+        filter_place("/filter", pointer).unwrap_or_else(|| pointer.to_owned())
     }
 
     async fn save(app: &App, visit: &Visit, seen: Seen, mut draft: Value) -> Result<Done, Refused> {

@@ -90,10 +90,7 @@ impl Resource for Templates {
                 draft: json!({"name": row.name, "defaultLocale": row.default_locale, "variants": variants}),
                 version: row.version,
                 secrets: Vec::new(),
-                sentence: format!(
-                    "Its text has {languages}, and was saved {} so far.",
-                    counted(row.version, "time", "times")
-                ),
+                sentence: format!("{languages}; saved {}.", counted(row.version, "time", "times")),
                 key: row.name,
             }
         }))

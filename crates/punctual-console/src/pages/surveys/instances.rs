@@ -323,7 +323,7 @@ fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
         InstanceStatus::Expired => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
         InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened => {
             match (when(row.last_sent_at), when(row.next_send_at)) {
-                (None, Some(next)) => format!("The first message is sent {next}."),
+                (None, Some(next)) => format!("The first message will be sent {next}."),
                 (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
                 (Some(last), None) => format!("Last message {last}; nothing more is planned."),
                 (None, None) => "The first message is parked and needs attention.".to_owned(),
