@@ -37,7 +37,7 @@ pub use sets::SetRow;
 pub(crate) use sets::columns_of;
 pub(crate) use sets::with_rows;
 pub(crate) use sqlite::Session;
-pub use sqlite::{SqliteThread, copy_sqlite};
+pub use sqlite::{CopyStep, SqliteCopy, SqliteThread};
 pub use text::Field;
 pub(crate) use text::{Dialect, Measure, Sets, Shape, measure, render, sql};
 pub use tx::{Reader, Tx, WakeListener};
