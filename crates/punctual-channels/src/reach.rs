@@ -3,11 +3,11 @@
 
 mod certificate;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use reqwest::Url;
-use rustls::pki_types::ServerName;
+use rustls::{CertificateError, pki_types::ServerName};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -45,6 +45,34 @@ enum Speaks {
 pub struct Reached {
     /// When the certificate that was shown ends.
     pub certificate_ends: Option<Timestamp>,
+}
+
+/// Why a destination is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreachable {
+    /// The name leads nowhere, or to where nothing is sent.
+    #[error("{0}")]
+    Address(String),
+    #[error("no connection to {0}: {1}")]
+    Connection(SocketAddr, String),
+    #[error("its certificate {0}")]
+    Certificate(WrongCertificate),
+    /// It is not what the channel talks to.
+    #[error("{0}")]
+    Answer(String),
+}
+
+/// What is wrong with a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongCertificate {
+    #[error("has ended{}", .0.map_or_else(String::new, |at| format!(", at {at}")))]
+    Ended(Option<Timestamp>),
+    #[error("is from an issuer that this machine does not trust")]
+    UnknownIssuer,
+    #[error("is for another name than `{0}`")]
+    OtherName(String),
+    #[error("is refused: {0}")]
+    Other(String),
 }
 
 impl Destination {
@@ -100,24 +128,47 @@ impl Destination {
         Some(Self { host, port: url.port().unwrap_or(usual), speaks })
     }
 
-    /// Looks it up, connects and encrypts; the error says what is wrong, in words.
-    pub async fn reach(&self, guard: &Guard, trust: &Trust) -> Result<Reached, String> {
+    /// Looks it up, connects and encrypts.
+    pub async fn reach(&self, guard: &Guard, trust: &Trust) -> Result<Reached, Unreachable> {
         let listed_only = false;
         let looking = tokio::time::timeout(STEP, guard.resolve(&self.host, self.port, listed_only)).await;
-        let addresses = looking.map_err(|_| format!("the name `{}` is not looked up in time", self.host))?;
-        let addresses = addresses.map_err(|fault| fault.to_string())?;
-        let mut last = String::new();
+        let addresses = looking.map_err(|_| {
+            Unreachable::Address(format!("the name `{}` is not looked up in time", self.host))
+        })?;
+        let addresses = addresses.map_err(|fault| Unreachable::Address(fault.to_string()))?;
+        let mut last = Unreachable::Address(format!("the name `{}` has no address", self.host));
         for address in addresses {
             match connect::tcp(address, STEP).await {
                 Ok(stream) => {
                     let talk = tokio::time::timeout(STEP * 2, self.talk(stream, trust)).await;
-                    let talked = talk.map_err(|_| "it accepts connections and says nothing".to_owned())?;
-                    return talked.map_err(|fault| fault.to_string());
+                    let silent = "it accepts connections and says nothing";
+                    let talked = talk.map_err(|_| Unreachable::Answer(silent.to_owned()))?;
+                    return talked.map_err(|fault| self.fault(&fault));
                 }
-                Err(fault) => last = format!("{address} cannot be reached: {fault}"),
+                Err(fault) => last = Unreachable::Connection(address, fault.to_string()),
             }
         }
         Err(last)
+    }
+
+    /// What a talk failed with.
+    fn fault(&self, fault: &io::Error) -> Unreachable {
+        let tls = fault.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let Some(rustls::Error::InvalidCertificate(refusal)) = tls else {
+            return Unreachable::Answer(fault.to_string());
+        };
+        Unreachable::Certificate(match refusal {
+            CertificateError::Expired => WrongCertificate::Ended(None),
+            CertificateError::ExpiredContext { not_after, .. } => {
+                let seconds = i64::try_from(not_after.as_secs()).ok();
+                WrongCertificate::Ended(seconds.and_then(|end| Timestamp::from_second(end).ok()))
+            }
+            CertificateError::UnknownIssuer => WrongCertificate::UnknownIssuer,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                WrongCertificate::OtherName(self.host.clone())
+            }
+            other => WrongCertificate::Other(other.to_string()),
+        })
     }
 
     async fn talk(&self, stream: TcpStream, trust: &Trust) -> io::Result<Reached> {

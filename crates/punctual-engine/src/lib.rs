@@ -88,6 +88,7 @@ pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;
 pub use slow_down::SlowDown;
 pub use sweep::SweepReport;
+pub use troubles::{FailingChore, failing_chores};
 pub use vault::Vault;
 pub use workflow::{
     Attempted, Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Titles,

@@ -37,7 +37,7 @@ pub enum NodeState {
     CutOff,
     /// It knows less of the schema than nodes must.
     TooOld,
-    /// Its machine's clock is wrong; it goes by the right time all the same.
+    /// Its machine's clock is not at the time that the node goes by.
     WrongClock,
 }
 
@@ -96,6 +96,7 @@ impl Engine {
 
     /// The nodes that need attention.
     pub(crate) fn nodes_waiting(&self, rows: &[NodeRow]) -> Vec<Waiting> {
+        let has_no_other_clock = self.store.is_single_process();
         let waiting = |row: &NodeRow| {
             let (kind, reason) = match self.node_state(row) {
                 NodeState::Well => return None,
@@ -106,7 +107,9 @@ impl Engine {
                 NodeState::TooOld => {
                     (Kind::Node, "It runs a version that is too old to work beside this one".to_owned())
                 }
-                NodeState::WrongClock => (Kind::Clock, clock_sentence(row.clock_offset_ms)),
+                NodeState::WrongClock => {
+                    (Kind::Clock, clock_sentence(row.clock_offset_ms, has_no_other_clock))
+                }
             };
             let since = row.last_seen_at;
             let (id, title) = (row.node.clone(), row.node.clone());
@@ -116,7 +119,18 @@ impl Engine {
     }
 }
 
-fn clock_sentence(offset_ms: i64) -> String {
-    let (seconds, side) = (offset_ms.unsigned_abs() / 1_000, if offset_ms > 0 { "ahead" } else { "behind" });
-    format!("Its machine's clock is {seconds} s {side}; the node goes by the right time all the same")
+fn clock_sentence(offset_ms: i64, has_no_other_clock: bool) -> String {
+    let seconds = offset_ms.unsigned_abs() / 1_000;
+    match (has_no_other_clock, offset_ms > 0) {
+        (false, true) => {
+            format!("Its machine's clock is {seconds} s ahead; the node goes by the right time all the same")
+        }
+        (false, false) => {
+            format!("Its machine's clock is {seconds} s behind; the node goes by the right time all the same")
+        }
+        (true, true) => format!("Its machine's clock is {seconds} s ahead of the node's time"),
+        (true, false) => format!(
+            "Its machine's clock is {seconds} s behind the latest time in the database: it is behind now, or it was ahead before; the node's time runs at half speed until both agree"
+        ),
+    }
 }

@@ -12,9 +12,9 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, notifications, quotas,
+    facts, invitations, notifications, quotas,
     retention::Window,
-    templates,
+    sessions, sign_on_answers, templates,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -241,6 +241,10 @@ impl Engine {
         let report = PurgeReport { at: now, removed, files, keep_for_days, held_back, purged_before };
         self.purge_short_lived(now).await?;
         let mut tx = self.store.begin(Lane::Claim).await?;
+        // What has run out goes where nobody signs in for long, too.
+        sessions::forget(&mut tx.conn(), now).await?;
+        sign_on_answers::forget(&mut tx.conn(), now).await?;
+        invitations::forget(&mut tx.conn(), now).await?;
         consumers::forget_health(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
         quotas::forget(&mut tx.conn(), earlier(now, UNIT_ROWS_FOR)).await?;
         if held_back.is_none() {

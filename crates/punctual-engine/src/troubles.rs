@@ -7,10 +7,11 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{Conn, Lane, StoreError, facts};
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, EngineError, config::later, due::chain};
+use crate::{Engine, EngineError, audit_chain::SEAL, config::later, due::chain};
 
 /// What is done regularly, beside messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,18 @@ pub(crate) enum Chore {
 }
 
 impl Chore {
+    const ALL: [Self; 3] = [Self::Reconcile, Self::Purge, Self::Audit];
+
+    /// What people read.
+    fn title(self, name: &str) -> String {
+        match self {
+            Self::Reconcile => format!("repair of {name}"),
+            Self::Purge => format!("purge of {name}"),
+            Self::Audit if name == SEAL => "seals of the audit".to_owned(),
+            Self::Audit => "chain of the audit".to_owned(),
+        }
+    }
+
     fn prefix(self) -> &'static str {
         match self {
             Self::Reconcile => "trouble:reconcile:",
@@ -74,12 +87,41 @@ struct Trouble {
 }
 
 /// A chore that fails.
-pub(crate) struct FailingChore {
+pub struct FailingChore {
     /// The workflow, or what is purged.
     pub(crate) name: String,
-    pub(crate) since: Timestamp,
-    pub(crate) times: u32,
-    pub(crate) error: String,
+    /// What people read, such as `purge of notifications`.
+    pub title: String,
+    pub since: Timestamp,
+    pub times: u32,
+    pub error: String,
+}
+
+/// All chores that keep failing, for a check-up from outside.
+#[boxed]
+pub async fn failing_chores(conn: &mut Conn<'_>, now: Timestamp) -> Result<Vec<FailingChore>, StoreError> {
+    let mut all = Vec::new();
+    for chore in Chore::ALL {
+        all.extend(failing(conn, chore, now).await?);
+    }
+    Ok(all)
+}
+
+async fn failing(conn: &mut Conn<'_>, chore: Chore, now: Timestamp) -> Result<Vec<FailingChore>, StoreError> {
+    let known = facts::with_prefix(conn, chore.prefix()).await?;
+    let failing = known.into_iter().filter_map(|fact| {
+        let trouble: Trouble = serde_json::from_str(&fact.value).ok()?;
+        let is_shown = trouble.times >= chore.shown_from() && later(trouble.last_at, chore.shown_for()) > now;
+        let name = &fact.name[chore.prefix().len()..];
+        is_shown.then(|| FailingChore {
+            name: name.to_owned(),
+            title: chore.title(name),
+            since: trouble.since,
+            times: trouble.times,
+            error: trouble.error,
+        })
+    });
+    Ok(failing.collect())
 }
 
 impl Engine {
@@ -136,19 +178,6 @@ impl Engine {
         conn: &mut Conn<'_>,
         chore: Chore,
     ) -> Result<Vec<FailingChore>, StoreError> {
-        let now = self.clock.now();
-        let known = facts::with_prefix(conn, chore.prefix()).await?;
-        let failing = known.into_iter().filter_map(|fact| {
-            let trouble: Trouble = serde_json::from_str(&fact.value).ok()?;
-            let is_shown =
-                trouble.times >= chore.shown_from() && later(trouble.last_at, chore.shown_for()) > now;
-            is_shown.then(|| FailingChore {
-                name: fact.name[chore.prefix().len()..].to_owned(),
-                since: trouble.since,
-                times: trouble.times,
-                error: trouble.error,
-            })
-        });
-        Ok(failing.collect())
+        failing(conn, chore, self.clock.now()).await
     }
 }

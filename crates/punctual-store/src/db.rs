@@ -35,7 +35,7 @@ pub use record::{Cells, Record};
 pub use sets::SetRow;
 pub(crate) use sets::{columns_of, with_rows};
 pub(crate) use sqlite::Session;
-pub use sqlite::{SqliteThread, copy_sqlite};
+pub use sqlite::{CopyStep, SqliteCopy, SqliteThread};
 pub use text::Field;
 pub(crate) use text::{
     Dialect, Measure, Piece, Sets, Shape, join, joined_length, joined_sql, measure, render, sql,

@@ -80,6 +80,25 @@ pub async fn bloat(conn: &mut Conn<'_>, more_than: i64) -> Result<Vec<Bloat>> {
 }
 
 #[derive(Record)]
+struct Hidden {
+    sessions: i64,
+}
+
+const HIDDEN: Sql = Sql::each(
+    "doctor.hidden",
+    "SELECT 0 AS sessions",
+    "SELECT COUNT(*) AS sessions FROM pg_stat_activity
+     WHERE datname = current_database() AND query = '<insufficient privilege>'",
+);
+
+/// How many sessions of other roles this one is not allowed to look at.
+#[boxed]
+pub async fn hidden_sessions(conn: &mut Conn<'_>) -> Result<i64> {
+    let row: Hidden = conn.fetch_one(&HIDDEN, args![]).await?;
+    Ok(row.sessions)
+}
+
+#[derive(Record)]
 struct Setting {
     value: String,
 }
@@ -97,4 +116,4 @@ pub async fn vacuums(conn: &mut Conn<'_>) -> Result<bool> {
     Ok(setting.is_none_or(|setting| setting.value == "on"))
 }
 
-crate::db::statements![TRANSACTIONS, KEEPERS, BLOAT, AUTOVACUUM];
+crate::db::statements![TRANSACTIONS, HIDDEN, KEEPERS, BLOAT, AUTOVACUUM];

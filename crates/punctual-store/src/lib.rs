@@ -72,8 +72,8 @@ mod walk;
 pub mod work;
 
 pub use db::{
-    Conn, CrashPoint, Deadlines, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener,
-    copy_sqlite,
+    Conn, CopyStep, CrashPoint, Deadlines, Durability, Faults, Lane, Reader, SqliteCopy, Store, StoreOptions,
+    Tx, WakeListener,
 };
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};

@@ -20,8 +20,15 @@ pub async fn use_once(
     hash: &str,
     expires_at: Timestamp,
 ) -> Result<bool> {
-    conn.execute(&FORGET, args![now]).await?;
+    forget(conn, now).await?;
     Ok(conn.execute(&USE, args![hash, expires_at]).await? > 0)
+}
+
+/// Removes what has run out.
+#[boxed]
+pub async fn forget(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
+    conn.execute(&FORGET, args![now]).await?;
+    Ok(())
 }
 
 crate::db::statements![FORGET, USE];

@@ -20,11 +20,11 @@ use futures_util::StreamExt;
 use jiff::Timestamp;
 use punctual_engine::secrets::key_in_use;
 use punctual_model::Clock;
-use punctual_store::{Store, StoreOptions, blobs::Blobs, copy_sqlite, private_folder, schema, verify};
+use punctual_store::{SqliteCopy, Store, StoreOptions, blobs::Blobs, private_folder, schema, verify};
 
 use self::{
     manifest::{BLOBS, DUMP, Entry, FORMAT, MANIFEST, Manifest, SQLITE},
-    pace::Pace,
+    pace::{Pace, Rests},
 };
 use crate::{
     clock::SystemClock,
@@ -45,7 +45,7 @@ pub struct BackupArgs {
     /// Skip the database (PostgreSQL), for files that belong to a backup made with other tools.
     #[arg(long)]
     without_database: bool,
-    /// The speed of the copy on PostgreSQL: with pauses, so that requests are hardly affected, or as fast as possible.
+    /// The speed of the copy of the database: with pauses, so that requests are hardly affected, or as fast as possible.
     #[arg(long, value_enum, default_value_t = Pace::Gentle)]
     pace: Pace,
     /// Print the manifest as JSON.
@@ -75,15 +75,21 @@ pub async fn run(args: BackupArgs) -> Result<()> {
 /// Copies the database alone into a new folder, as a backup does: for measuring it.
 pub async fn copy_database(clock: &dyn Clock, url: &str, folder: &Path) -> Result<()> {
     private_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let rests = Rests::new(clock, Pace::Gentle);
     match url.strip_prefix("sqlite:") {
-        Some(file) => copy_file(file, folder).await,
-        None => postgres::dump(clock, Pace::Gentle, url, &folder.join(DUMP)).await,
+        Some(file) => copy_file(rests, file, folder).await,
+        None => postgres::dump(rests, url, &folder.join(DUMP)).await,
     }
 }
 
-async fn copy_file(file: &str, folder: &Path) -> Result<()> {
-    let (from, to) = (PathBuf::from(file.trim_start_matches("//")), folder.join(SQLITE));
-    tokio::task::spawn_blocking(move || copy_sqlite(&from, &to, |_, _| ())).await??;
+/// Copies the file of SQLite, and reads the copy from end to end.
+async fn copy_file(mut rests: Rests<'_>, file: &str, folder: &Path) -> Result<()> {
+    let mut copy = SqliteCopy::start(Path::new(file.trim_start_matches("//")), &folder.join(SQLITE));
+    while let Some(step) = copy.step().await {
+        rests.rest_beside_log(step.log_grew).await;
+    }
+    let faults = copy.end().await?;
+    ensure!(faults.is_empty(), "the copy is damaged, and so may be the database: {}", faults.join("; "));
     Ok(())
 }
 
@@ -98,8 +104,14 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
     let clock = SystemClock::start()?;
     let url = config.database_url.expose();
     let store = Store::open(StoreOptions::beside(url), clock.now()).await?;
+    ensure!(
+        args.without_database || config.listen_url.is_some() || store.listens_to_others(),
+        "the database's address leads to a connection pooler, where what pg_dump sets for its session would stay for nodes: \
+         give the address of PostgreSQL itself with --listen-url, or leave the database to its own tools with --without-database"
+    );
     let key_id = key_in_use(&mut store.read().await?.conn()).await?;
-    let mut files = Files { folder: part, entries: Vec::new(), known: HashSet::new() };
+    let rests = || Rests::new(clock.as_ref(), args.pace);
+    let mut files = Files { folder: part, rests: rests(), entries: Vec::new(), known: HashSet::new() };
     let blobs = if args.without_files { None } else { Some(blobs_of(config).await?) };
     if let Some(blobs) = &blobs {
         files.copy_blobs(blobs).await?;
@@ -110,14 +122,14 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
     match url.strip_prefix("sqlite:") {
         Some(_) if args.without_database => bail!("--without-database is for PostgreSQL"),
         Some(file) => {
-            copy_file(file, part).await?;
-            counts = Some(check_copy(&part.join(SQLITE), clock.now()).await?);
-            files.add(SQLITE)?;
+            copy_file(rests(), file, part).await?;
+            counts = Some(count_rows(&part.join(SQLITE), clock.now()).await?);
+            files.add(SQLITE).await?;
         }
         None if args.without_database => {}
         None => {
-            postgres::dump(clock.as_ref(), args.pace, url, &part.join(DUMP)).await?;
-            files.add(DUMP)?;
+            postgres::dump(rests(), config.own_database_url(), &part.join(DUMP)).await?;
+            files.add(DUMP).await?;
         }
     }
     if let Some(blobs) = &blobs {
@@ -130,7 +142,7 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
             "the master key is in a variable, not in a file; keep it yourself"
         );
         let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        files.put(master_key::FILE, &text)?;
+        files.put(master_key::FILE, &text).await?;
     }
     store.close().await;
     let manifest = Manifest {
@@ -148,8 +160,6 @@ async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manife
     };
     let text = serde_json::to_vec_pretty(&manifest)?;
     write_private(&part.join(MANIFEST), &text)?;
-    // What was written is what can be read.
-    manifest.check(part)?;
     fs::File::open(part)?.sync_all()?;
     Ok(manifest)
 }
@@ -161,12 +171,10 @@ pub async fn blobs_of(config: &Config) -> Result<Blobs> {
     Ok(Blobs::open(&config.blobs, settings).await?)
 }
 
-/// Reads the copy from end to end, and counts its rows.
-async fn check_copy(file: &Path, now: Timestamp) -> Result<verify::Counts> {
+/// Opens the copy as a database of this program, and counts its rows.
+async fn count_rows(file: &Path, now: Timestamp) -> Result<verify::Counts> {
     let url = format!("sqlite:{}", file.display());
     let copy = Store::open(StoreOptions::beside(url), now).await.context("the copy cannot be opened")?;
-    let faults = copy.check_file().await?;
-    ensure!(faults.is_empty(), "the copy is damaged, and so may be the database: {}", faults.join("; "));
     let counts = verify::counts(&mut copy.read().await?.conn()).await?;
     copy.close().await;
     Ok(counts)
@@ -175,6 +183,7 @@ async fn check_copy(file: &Path, now: Timestamp) -> Result<verify::Counts> {
 /// The files of a backup, as they are written.
 struct Files<'f> {
     folder: &'f Path,
+    rests: Rests<'f>,
     entries: Vec<Entry>,
     known: HashSet<String>,
 }
@@ -190,26 +199,35 @@ impl Files<'_> {
                 continue;
             }
             if let Some(content) = blobs.get(&name).await? {
-                self.put(&path, &content)?;
+                self.put(&path, &content).await?;
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
+    /// Writes a file, and reads back what was written.
+    async fn put(&mut self, path: &str, content: &[u8]) -> Result<()> {
         let file = self.folder.join(path);
         if let Some(folder) = file.parent() {
             private_folder(folder)?;
         }
         write_private(&file, content)?;
-        self.add(path)
+        let entry = Entry::of_content(path, content);
+        entry.check(&mut self.rests, self.folder).await?;
+        self.take(entry);
+        Ok(())
     }
 
     /// Takes a file that is written into the manifest.
-    fn add(&mut self, path: &str) -> Result<()> {
-        self.entries.push(Entry::of(self.folder, path)?);
-        self.known.insert(path.to_owned());
+    async fn add(&mut self, path: &str) -> Result<()> {
+        let entry = Entry::of(&mut self.rests, self.folder, path).await?;
+        self.take(entry);
         Ok(())
+    }
+
+    fn take(&mut self, entry: Entry) {
+        self.known.insert(entry.path.clone());
+        self.entries.push(entry);
     }
 }
 

@@ -316,6 +316,11 @@ const LONGEST_CALL: Duration = Duration::from_secs(30);
 const SHORTEST_LOOK: Duration = Duration::from_secs(60);
 
 impl Config {
+    /// Where the database itself is, without a connection pooler before it.
+    pub fn own_database_url(&self) -> &str {
+        self.listen_url.as_ref().unwrap_or(&self.database_url).expose()
+    }
+
     /// Puts flags, variables, file and defaults together.
     pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
         let file = read_file(args.config.as_deref())?;

@@ -19,6 +19,7 @@ use crate::{
     backup::{
         beside, blobs_of,
         manifest::{BLOBS, DUMP, Manifest, SQLITE},
+        pace::{Pace, Rests},
         postgres, write_private,
     },
     clock::SystemClock,
@@ -43,7 +44,7 @@ pub async fn run(args: RestoreArgs) -> Result<()> {
     let clock = SystemClock::start()?;
     let Some(source) = &args.source else { return mark(&config, &clock).await };
     let manifest = Manifest::read(source)?;
-    manifest.check(source)?;
+    manifest.check(&mut Rests::new(clock.as_ref(), Pace::Full), source).await?;
     let is_sqlite = config.database_url.expose().starts_with("sqlite:");
     let wanted = if is_sqlite { "sqlite" } else { "postgres" };
     ensure!(
@@ -119,7 +120,7 @@ async fn to_postgres(config: &Config, clock: &SystemClock, source: &Path, manife
         path == master_key::FILE || files_stay(config, path)
     })?;
     upload_files(config, source, manifest).await?;
-    postgres::restore(url, &source.join(DUMP), clock.now(), manifest.taken_at).await?;
+    postgres::restore(config.own_database_url(), &source.join(DUMP), clock.now(), manifest.taken_at).await?;
     // The schema of this program, as a start would bring it.
     Store::open(StoreOptions { accept_weak_durability: true, ..StoreOptions::new(url) }, clock.now())
         .await?

@@ -13,6 +13,7 @@ mod mail_api;
 mod mail_settings;
 mod provider_settings;
 mod python;
+mod reach;
 mod receiver;
 mod rooms;
 mod signatures;

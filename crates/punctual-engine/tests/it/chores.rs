@@ -8,6 +8,7 @@ use std::sync::{
 use jiff::Timestamp;
 use punctual_engine::{
     Actor, Claimed, Decide, Engine, EngineError, Maintains, Registration, Titles, Workflow, attention::Kind,
+    failing_chores,
 };
 use punctual_model::{AuditAction, Decided, Decision, Reach, ReasonCode, WorkKey};
 use punctual_store::{audit::Entry, reminders::reconciliations};
@@ -199,7 +200,14 @@ async fn a_purge_that_is_held_back_or_fails_is_shown(bed: TestBed) {
         found.iter().any(|item| item.contains("It has failed: ") && item.contains("refused")),
         "{found:?}"
     );
+    let of_a_check_up = async || {
+        let mut reader = bed.store.read().await.unwrap();
+        let failing = failing_chores(&mut reader.conn(), bed.now()).await.unwrap();
+        failing.into_iter().map(|chore| (chore.title, chore.times)).collect::<Vec<_>>()
+    };
+    assert_eq!(of_a_check_up().await, [("purge of notifications".to_owned(), 1)]);
     bed.allow("notifications", "DELETE").await;
     bed.engine.purge_by(&Actor::named("ann"), true).await.unwrap();
     assert!(shown(&bed, Kind::Purge).await.is_empty());
+    assert_eq!(of_a_check_up().await, []);
 }

@@ -17,6 +17,7 @@ on_both! {
     r24_a_purge_of_an_unusual_share_waits_for_a_person with cautious;
     r24_an_installation_that_went_quiet_purges_by_itself with cautious;
     a_purge_says_what_it_did_and_forgets_old_answers;
+    a_purge_removes_sessions_and_links_that_have_ended;
 }
 
 const DAY: i64 = 86_400;
@@ -261,6 +262,38 @@ async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: TestBed) {
     assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "retrying");
     assert_eq!(bed.notification(&pending[0]).await.status.as_str(), "pending");
     assert_eq!(bed.tick().await.deliveries.delivered, 2);
+}
+
+async fn a_purge_removes_sessions_and_links_that_have_ended(bed: TestBed) {
+    use punctual_store::{
+        invitations,
+        sessions::{self, Owner},
+        sign_on_answers,
+    };
+    let (now, ann) = (bed.now(), Owner::User("ann".to_owned()));
+    let mut tx = bed.begin().await;
+    let conn = &mut tx.conn();
+    for (word, lasts) in [("ended", 60), ("open", 2 * DAY)] {
+        let end = bed.after(lasts);
+        sessions::insert(conn, now, &format!("{word}-session"), &ann, None, end).await.unwrap();
+        sessions::insert_link(conn, now, &format!("{word}-link"), "key", end).await.unwrap();
+        sign_on_answers::use_once(conn, now, &format!("{word}-answer"), end).await.unwrap();
+        invitations::put(conn, now, &format!("{word}-invitation"), word, end).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let tables = ["invitations.hash", "sessions.hash", "sign_in_links.hash", "sign_on_answers.hash"]
+        .map(str::to_owned);
+    let with = async |text| {
+        let mut found = bed.columns_with(text).await;
+        found.retain(|column| column.ends_with(".hash"));
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(with("ended-").await, tables);
+    bed.wait(DAY);
+    bed.engine.purge(bed.now()).await.unwrap();
+    assert_eq!(with("ended-").await, Vec::<String>::new());
+    assert_eq!(with("open-").await, tables, "what has not ended stays");
 }
 
 async fn a_purge_says_what_it_did_and_forgets_old_answers(bed: TestBed) {

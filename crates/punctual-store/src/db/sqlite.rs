@@ -21,7 +21,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-pub use copy::copy_sqlite;
+pub use copy::{CopyStep, SqliteCopy};
 pub(crate) use note::NoteFile;
 pub(super) use readers::Reading;
 pub(crate) use session::Session;
@@ -48,11 +48,13 @@ const FOR_PROBES: usize = 1;
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS_KEPT: usize = 1_024;
 const BUSY_FOR_AT_MOST: Duration = Duration::from_secs(10);
-/// Checkpoints run on a connection of their own, so that no commit pays for one.
+/// Checkpoints run on a connection of their own, so that no commit pays for one. A log that grew while somebody read for long, as a
+/// backup does, is cut to 128 MiB when it is started over; what it takes otherwise stays, because that space is cheaper to write to.
 const SETTINGS: &str = "PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = OFF;
     PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = 134217728;
     PRAGMA cache_size = -32768;
     PRAGMA temp_store = MEMORY;";
 /// A log of this many pages (64 MiB) is folded back with the writer held, because under steady writes it never ends by

@@ -5,6 +5,7 @@ mod browse;
 mod consumers;
 mod definitions;
 mod delivery_policy;
+mod doctor;
 mod every_plan;
 mod foreign;
 mod kept;

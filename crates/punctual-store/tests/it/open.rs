@@ -1,6 +1,6 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{Lane, Store, StoreError, StoreOptions, facts};
+use punctual_store::{Lane, SqliteCopy, Store, StoreError, StoreOptions, facts};
 use punctual_testkit::{Database, TestBed, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
@@ -197,4 +197,59 @@ async fn a_reader_that_stays_keeps_no_writer_waiting() {
     folded.expect("it waits for the reader").unwrap();
     drop(reader);
     store.checkpoint().await.unwrap();
+}
+
+/// On SQLite alone: a copy of its file, in steps, while it is written.
+#[tokio::test]
+async fn a_copy_in_steps_is_of_one_moment_and_gives_the_logs_space_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.db");
+    let now = "2026-05-14T05:00:00Z".parse().unwrap();
+    let store = Store::open(StoreOptions::new(format!("sqlite:{}", file.display())), now).await.unwrap();
+    let log = || std::fs::metadata(folder.path().join("p.db-wal")).unwrap().len();
+    let large = "x".repeat(1 << 20);
+    let write = async |name: &str| {
+        let mut tx = store.begin(Lane::Intake).await.unwrap();
+        facts::put(&mut tx.conn(), now, name, &large).await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    for number in 0..16 {
+        write(&format!("before-{number}")).await;
+    }
+    let copied = folder.path().join("copy.db");
+    let mut copy = SqliteCopy::start(&file, &copied);
+    let first = copy.step().await.expect("it has several steps");
+    let size_after_a_step = || std::fs::metadata(&copied).unwrap().len();
+    assert!(size_after_a_step() <= 5 << 20, "a step copies 4 MiB: {}", size_after_a_step());
+    // More than the log may keep once nobody needs it.
+    for number in 0..140 {
+        write(&format!("meanwhile-{number}")).await;
+        if number % 20 == 0 {
+            store.checkpoint().await.unwrap();
+        }
+    }
+    let second = copy.step().await.expect("it has several steps");
+    assert!(second.log_grew - first.log_grew > 120 << 20, "{first:?} {second:?}");
+    assert!(size_after_a_step() <= 10 << 20, "nothing is copied before it is asked for");
+    assert_eq!(copy.end().await.unwrap(), Vec::<String>::new());
+    let names = |file| {
+        let conn = rusqlite::Connection::open(file).unwrap();
+        let count = "SELECT COUNT(*) FROM facts WHERE name LIKE $1 || '%'";
+        ["before-", "meanwhile-"]
+            .map(|name| conn.query_one(count, [name], |row| row.get::<_, i64>(0)).unwrap())
+    };
+    assert_eq!(names(&copied), [16, 0], "what was written meanwhile is not in it");
+
+    // One that is dropped lets go of the log.
+    let mut dropped = SqliteCopy::start(&file, &folder.path().join("dropped.db"));
+    dropped.step().await.unwrap();
+    drop(dropped);
+    assert!(log() > 140 << 20);
+    let mut rounds = 0;
+    while log() > 128 << 20 {
+        rounds += 1;
+        assert!(rounds < 50, "the log keeps {} bytes", log());
+        store.checkpoint().await.unwrap();
+        write("afterwards").await;
+    }
 }

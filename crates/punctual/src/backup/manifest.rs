@@ -13,6 +13,8 @@ use punctual_store::verify::Counts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::pace::Rests;
+
 /// The layout of a backup; a program reads its own and earlier ones.
 pub const FORMAT: u32 = 1;
 pub const MANIFEST: &str = "manifest.json";
@@ -52,8 +54,13 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What a file is to hold.
+    pub fn of_content(path: &str, content: &[u8]) -> Self {
+        Self { path: path.to_owned(), bytes: content.len() as u64, sha256: hex(&Sha256::digest(content)) }
+    }
+
     /// What a file is now.
-    pub fn of(folder: &Path, path: &str) -> Result<Self> {
+    pub async fn of(rests: &mut Rests<'_>, folder: &Path, path: &str) -> Result<Self> {
         let file = folder.join(path);
         let mut open = fs::File::open(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let (mut digest, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
@@ -67,7 +74,21 @@ impl Entry {
             }
             digest.update(&buffer[..read]);
             bytes += read as u64;
+            rests.rest().await;
         }
+    }
+
+    /// Compares the file with what it was when it was written.
+    pub async fn check(&self, rests: &mut Rests<'_>, folder: &Path) -> Result<()> {
+        let found = Self::of(rests, folder, &self.path).await?;
+        ensure!(
+            (found.bytes, &found.sha256) == (self.bytes, &self.sha256),
+            "{} is not what was backed up: its SHA-256 is {}, not {}",
+            self.path,
+            found.sha256,
+            self.sha256
+        );
+        Ok(())
     }
 }
 
@@ -94,16 +115,9 @@ impl Manifest {
     }
 
     /// Compares every file with what it was when it was written.
-    pub fn check(&self, folder: &Path) -> Result<()> {
+    pub async fn check(&self, rests: &mut Rests<'_>, folder: &Path) -> Result<()> {
         for entry in &self.files {
-            let found = Entry::of(folder, &entry.path)?;
-            ensure!(
-                (found.bytes, &found.sha256) == (entry.bytes, &entry.sha256),
-                "{} is not what was backed up: its SHA-256 is {}, not {}",
-                entry.path,
-                found.sha256,
-                entry.sha256
-            );
+            entry.check(rests, folder).await?;
         }
         Ok(())
     }
@@ -112,6 +126,7 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{backup::pace::Pace, clock::SystemClock};
 
     fn manifest(path: &str) -> String {
         format!(
@@ -121,15 +136,17 @@ mod tests {
         )
     }
 
-    #[test]
-    fn a_changed_file_and_one_outside_are_refused() {
+    #[tokio::test]
+    async fn a_changed_file_and_one_outside_are_refused() {
+        let clock = SystemClock::start().unwrap();
+        let mut rests = Rests::new(clock.as_ref(), Pace::Full);
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(MANIFEST), manifest("a")).unwrap();
         fs::write(folder.path().join("a"), "abc").unwrap();
         let read = Manifest::read(folder.path()).unwrap();
-        read.check(folder.path()).unwrap();
+        read.check(&mut rests, folder.path()).await.unwrap();
         fs::write(folder.path().join("a"), "abd").unwrap();
-        let refusal = read.check(folder.path()).unwrap_err().to_string();
+        let refusal = read.check(&mut rests, folder.path()).await.unwrap_err().to_string();
         assert!(refusal.starts_with("a is not what was backed up"), "{refusal}");
         for outside in ["../a", "/etc/passwd", "b/../../a"] {
             fs::write(folder.path().join(MANIFEST), manifest(outside)).unwrap();

@@ -5,13 +5,12 @@ use std::{path::Path, process::Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 use punctual_engine::restored::mark_text;
-use punctual_model::Clock;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::Command,
 };
 
-use super::pace::{self, Pace};
+use super::pace::{self, Rests};
 
 /// An address without its password, which goes into the environment: others can read a command line.
 fn command(program: &str, url: &str) -> Command {
@@ -74,7 +73,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Writes the database into a new file, of one moment.
-pub async fn dump(clock: &dyn Clock, pace: Pace, url: &str, file: &Path) -> Result<()> {
+pub async fn dump(rests: Rests<'_>, url: &str, file: &Path) -> Result<()> {
     super::write_private(file, b"")?;
     let mut to = tokio::fs::OpenOptions::new().append(true).open(file).await?;
     let mut command = command("pg_dump", url);
@@ -88,7 +87,7 @@ pub async fn dump(clock: &dyn Clock, pace: Pace, url: &str, file: &Path) -> Resu
     let mut said = String::new();
     // Whoever copies owns the pipe: where the disk is full it is closed, and `pg_dump` ends instead of waiting for a reader.
     let copying = async move {
-        pace::copy(clock, pace, &mut from, &mut to).await?;
+        pace::copy(rests, &mut from, &mut to).await?;
         to.sync_all().await
     };
     let (copied, received) = tokio::join!(copying, complaints.read_to_string(&mut said));
@@ -145,7 +144,8 @@ pub async fn restore(url: &str, file: &Path, now: Timestamp, backup_at: Timestam
         ensure!(status.success(), "pg_restore failed: {}", said.trim());
         if let Ok(mut to) = copied {
             to.write_all(mark(now, backup_at).as_bytes()).await?;
-            to.write_all(b"COMMIT;\n").await?;
+            // What the script sets for its session would stay on the session of a pooler.
+            to.write_all(b"RESET ALL;\nCOMMIT;\n").await?;
             to.shutdown().await?;
         }
         Ok(psql.wait_with_output().await?)

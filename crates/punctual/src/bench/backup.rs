@@ -1,5 +1,5 @@
 //! A backup of many rows while requests come in: how long it takes, and what intake is meanwhile beside what it is alone. The two are
-//! measured in turns where the copy can be held, because a machine is not the same all the time and tables grow.
+//! measured in turns, because a machine is not the same all the time and tables grow.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{backup, clock::SystemClock};
 
 /// Requests under way at once.
 const CONNECTIONS: usize = 16;
-/// How long intake is measured alone, before the backup and after it, and with it where the copy can be held.
+/// How long intake is measured alone, before the backup, after it and while it is held, and with it.
 const ALONE: SignedDuration = SignedDuration::from_secs(15);
 const WITH: SignedDuration = SignedDuration::from_secs(30);
 
@@ -45,7 +45,6 @@ pub(super) async fn measure(bench: &Bench, rows: usize, at_most: Option<u64>) ->
         tokio::spawn(async move { backup::copy_database(&clock, &url, &target).await })
     };
     let mut held_for = SignedDuration::ZERO;
-    let can_be_held = !rig.url.starts_with("sqlite:");
     let mut copying = Box::pin(copying);
     let mut is_whole = false;
     while !is_whole && until.is_none_or(|until| bench.clock.now() < until) {
@@ -55,7 +54,7 @@ pub(super) async fn measure(bench: &Bench, rows: usize, at_most: Option<u64>) ->
                     is_whole = true;
                     done??;
                 }
-                _ = rest(WITH), if can_be_held => {}
+                _ = rest(WITH) => {}
             }
             Ok(())
         })

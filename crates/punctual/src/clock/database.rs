@@ -83,10 +83,13 @@ impl Keeper {
         if is_off && !self.own_is_off {
             tracing::warn!(
                 offset_ms = off.as_millis(),
-                "the clock of this machine is wrong; the node uses the time of the database"
+                "the clock of this machine differs from the time of the database, which the node goes by"
             );
         } else if !is_off && self.own_is_off {
-            tracing::info!(offset_ms = off.as_millis(), "the clock of this machine is correct again");
+            tracing::info!(
+                offset_ms = off.as_millis(),
+                "the clock of this machine and the time of the database agree again"
+            );
         }
         self.own_is_off = is_off;
     }

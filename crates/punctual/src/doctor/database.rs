@@ -3,12 +3,13 @@
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{PurgeReport, secrets::key_in_use};
+use punctual_engine::{FailingChore, PurgeReport, failing_chores, secrets::key_in_use};
 use punctual_model::{Clock, Reach};
 use punctual_store::{
     Store, StoreError, attention, database_clock,
     doctor::{self, OpenTransaction},
-    facts, nodes,
+    facts,
+    nodes::{self, NodeRow},
     notifications::{self, AsOf},
     restored,
 };
@@ -29,10 +30,11 @@ const COUNTED: i64 = 10_000;
 
 pub(super) async fn look(config: &Config, store: &Store, clock: &SystemClock) -> Result<Vec<Finding>> {
     let mut findings = vec![durability(store)];
-    findings.extend(time(store, clock).await?);
+    findings.extend(time(config, store, clock).await?);
     findings.extend(key(config, store).await?);
     findings.extend(rows(config, store, clock.now()).await?);
     findings.push(retention(store, clock.now()).await?);
+    findings.extend(failing(store, clock.now()).await?);
     if !store.is_single_process() {
         findings.extend(cleaning(store).await?);
     }
@@ -55,32 +57,69 @@ fn durability(store: &Store) -> Finding {
     )
 }
 
-async fn time(store: &Store, clock: &SystemClock) -> Result<Vec<Finding>, StoreError> {
+async fn time(config: &Config, store: &Store, clock: &SystemClock) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut reader = store.read().await?;
-    if !store.is_single_process() {
-        let before = clock.now();
-        let theirs = database_clock::now(&mut reader.conn()).await?;
-        let middle = before + clock.now().duration_since(before) / 2;
-        findings.push(offset("clock of this machine", middle.duration_since(theirs)));
-    }
-    for node in nodes::all(&mut reader.conn()).await? {
+    let compared = if store.is_single_process() { Compared::WithItsPast } else { Compared::WithTheDatabase };
+    let now = match compared {
+        Compared::WithItsPast => {
+            let what = format!("{}; there is no other clock to compare it with", clock.now());
+            findings.push(Finding::well("clock of this machine", what));
+            clock.now()
+        }
+        Compared::WithTheDatabase => {
+            let before = clock.now();
+            let theirs = database_clock::now(&mut reader.conn()).await?;
+            let middle = before + clock.now().duration_since(before) / 2;
+            findings.push(offset("clock of this machine", middle.duration_since(theirs), compared));
+            theirs
+        }
+    };
+    let nodes = nodes::all(&mut reader.conn()).await?;
+    findings.push(running(&nodes, now, SignedDuration::try_from(config.lease)?));
+    for node in nodes {
         let off = SignedDuration::from_millis(node.clock_offset_ms);
-        findings.push(offset(&format!("clock of node {}", node.node), off));
+        findings.push(offset(&format!("clock of node {}", node.node), off, compared));
     }
     Ok(findings)
 }
 
-fn offset(subject: &str, off: SignedDuration) -> Finding {
+/// Whether anybody sends what is due.
+fn running(nodes: &[NodeRow], now: Timestamp, lease: SignedDuration) -> Finding {
+    let is_seen = |node: &&NodeRow| now.duration_since(node.last_seen_at) < lease;
+    let working = nodes.iter().filter(|node| node.role != "api").filter(is_seen).count();
+    if working == 0 {
+        return Finding::warning(
+            "nodes",
+            "no node works: nothing is sent",
+            "Start one (`punctual serve`, with --role all or worker); its log says why it ends.",
+        );
+    }
+    Finding::well("nodes", format!("{working} at work"))
+}
+
+/// What a node's time follows.
+#[derive(Clone, Copy)]
+enum Compared {
+    /// The database has no clock of its own: the machine's, which never goes back.
+    WithItsPast,
+    WithTheDatabase,
+}
+
+fn offset(subject: &str, off: SignedDuration, compared: Compared) -> Finding {
     let what = format!("{} ms off the time that nodes go by", off.as_millis());
     if off.abs() <= WRONG_BY {
         return Finding::well(subject, what);
     }
-    Finding::warning(
-        subject,
-        what,
-        "Set the clock right, with NTP; nodes go by the database's time meanwhile.",
-    )
+    let repair = match compared {
+        Compared::WithTheDatabase => {
+            "Set the clock right, with NTP; nodes go by the database's time meanwhile."
+        }
+        Compared::WithItsPast => {
+            "If the clock is wrong, set it right, with NTP. If it is right, it was ahead before: time runs at half speed until both agree, and messages are late for as long."
+        }
+    };
+    Finding::warning(subject, what, repair)
 }
 
 async fn key(config: &Config, store: &Store) -> Result<Option<Finding>> {
@@ -180,6 +219,21 @@ async fn retention(store: &Store, now: Timestamp) -> Result<Finding> {
     })
 }
 
+/// What is done regularly and fails each time.
+async fn failing(store: &Store, now: Timestamp) -> Result<Vec<Finding>, StoreError> {
+    let mut reader = store.read().await?;
+    let failing = failing_chores(&mut reader.conn(), now).await?;
+    let finding = |chore: FailingChore| {
+        let what = format!("fails since {}, {} times in a row: {}", chore.since, chore.times, chore.error);
+        Finding::warning(
+            chore.title,
+            what,
+            "Repair what the error names; the log of a node that works has more.",
+        )
+    };
+    Ok(failing.into_iter().map(finding).collect())
+}
+
 async fn cleaning(store: &Store) -> Result<Vec<Finding>, StoreError> {
     let mut reader = store.read().await?;
     let conn = &mut reader.conn();
@@ -189,17 +243,29 @@ async fn cleaning(store: &Store) -> Result<Vec<Finding>, StoreError> {
         let repair = "Set `autovacuum = on`, and reload PostgreSQL.";
         findings.push(Finding::error("autovacuum", "it is off: dead rows stay for good", repair));
     }
+    let hidden = doctor::hidden_sessions(conn).await?;
+    if hidden > 0 {
+        findings.push(Finding::warning(
+            "snapshots",
+            format!("{hidden} sessions of other roles cannot be looked at: transactions that they keep open are not found"),
+            "As a superuser: GRANT pg_read_all_stats TO the role in `database_url`.", // tidy-allow: words for an operator
+        ));
+    }
     let open = doctor::open_transactions(conn).await?;
     findings.extend(open.iter().filter_map(|open| snapshot(open, now)));
     for keeper in doctor::keepers(conn).await? {
+        let name = keeper.name.replace('\'', "''");
         let (what, repair) = match keeper.kind.as_str() {
-            "slot" => ("a replication slot that nobody reads keeps the log", "pg_drop_replication_slot"),
-            _ => ("a prepared transaction keeps rows and locks", "ROLLBACK PREPARED"),
+            "slot" => (
+                "a replication slot that nobody reads keeps the log",
+                format!("SELECT pg_drop_replication_slot('{name}')"), // tidy-allow: words for an operator
+            ),
+            _ => ("a prepared transaction keeps rows and locks", format!("ROLLBACK PREPARED '{name}'")),
         };
         findings.push(Finding::warning(
             "snapshots",
             format!("{what}: `{}`", keeper.name),
-            format!("End it with {repair}, where it is not needed."),
+            format!("End it where it is not needed: {repair}."),
         ));
     }
     for table in doctor::bloat(conn, DEAD_ROWS).await? {
@@ -252,7 +318,13 @@ mod tests {
     #[test]
     fn a_clock_is_wrong_from_two_seconds_on() {
         use super::super::Severity;
-        assert_eq!(offset("c", SignedDuration::from_millis(-1_900)).severity, Severity::Well);
-        assert_eq!(offset("c", SignedDuration::from_millis(-2_100)).severity, Severity::Warning);
+        assert_eq!(
+            offset("c", SignedDuration::from_millis(-1_900), Compared::WithTheDatabase).severity,
+            Severity::Well
+        );
+        assert_eq!(
+            offset("c", SignedDuration::from_millis(-2_100), Compared::WithTheDatabase).severity,
+            Severity::Warning
+        );
     }
 }

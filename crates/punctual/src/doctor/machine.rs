@@ -31,7 +31,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
         ));
     }
     findings.extend(folder(&config.data_dir));
-    findings.extend(disk(&config.data_dir));
+    findings.extend(disks(config));
     findings.extend(key_file(config));
     findings
 }
@@ -72,28 +72,49 @@ fn open_to_others(_metadata: &std::fs::Metadata, _bits: u32) -> bool {
     false
 }
 
+/// The disks of the data folder, of a SQLite file and of a folder for files, each once.
 #[cfg(target_os = "linux")]
-fn disk(folder: &Path) -> Option<Finding> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(space(disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize)))
+fn disks(config: &Config) -> Vec<Finding> {
+    let database = config.database_url.expose().strip_prefix("sqlite:");
+    let database = database.and_then(|file| Path::new(file.trim_start_matches("//")).parent());
+    let files = (!config.blobs.contains("://")).then(|| Path::new(&config.blobs));
+    let places =
+        [("disk", Some(&*config.data_dir)), ("disk of the database", database), ("disk of files", files)];
+    let (mut known, mut findings) = (Vec::new(), Vec::new());
+    for (subject, folder) in places {
+        // What is not there yet will be on the disk of the folder above it.
+        let Some(folder) = folder.into_iter().flat_map(Path::ancestors).find(|folder| folder.is_dir()) else {
+            continue;
+        };
+        let (Ok(about), Ok(disk)) = (std::fs::metadata(folder), rustix::fs::statvfs(folder)) else {
+            continue;
+        };
+        let device = std::os::unix::fs::MetadataExt::dev(&about);
+        if !known.contains(&device) {
+            known.push(device);
+            let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+            findings.push(space(subject, bytes(disk.f_bavail), bytes(disk.f_blocks)));
+        }
+    }
+    findings
 }
 
 #[cfg(not(target_os = "linux"))]
-fn disk(_folder: &Path) -> Option<Finding> {
-    None
+fn disks(_config: &Config) -> Vec<Finding> {
+    Vec::new()
 }
 
-fn space(free: u64, all: u64) -> Finding {
+fn space(subject: &str, free: u64, all: u64) -> Finding {
     let what = format!("{} MiB free of {} MiB", free >> 20, all >> 20);
     let repair =
         "Make room, or lower `keep_for` and `keep_files_for`; a full disk stops everything that writes.";
     let less_than = |(bytes, share): (u64, u64)| free < bytes || free < all / share;
     if less_than(TOO_LITTLE) {
-        Finding::error("disk", what, repair)
+        Finding::error(subject, what, repair)
     } else if less_than(LITTLE) {
-        Finding::warning("disk", what, repair)
+        Finding::warning(subject, what, repair)
     } else {
-        Finding::well("disk", what)
+        Finding::well(subject, what)
     }
 }
 
@@ -111,7 +132,7 @@ mod tests {
             (100 << 20, GIB, Severity::Error),
             (600 << 20, 2 * GIB, Severity::Warning),
         ] {
-            assert_eq!(space(free, all).severity, severity, "{free} of {all}");
+            assert_eq!(space("disk", free, all).severity, severity, "{free} of {all}");
         }
     }
 }

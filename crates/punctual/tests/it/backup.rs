@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use punctual_testkit::run_on_sqlite;
+use punctual_testkit::{PgBouncer, run_on_sqlite};
 use serde_json::{Value, json};
 
 use crate::{
@@ -145,6 +145,28 @@ async fn r03_a_restored_sqlite_database_sends_nothing_again_without_a_persons_wo
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r03_a_restored_postgres_database_sends_nothing_again_without_a_persons_word() {
     story(Place::postgres().await, Place::postgres().await).await;
+}
+
+/// On PostgreSQL alone: what `pg_dump` sets for its session would stay on one of the pooler's, and nodes would find no table there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_goes_around_a_connection_pooler() {
+    let place = Place::postgres().await;
+    place.start(&[]).kill();
+    let pooler = PgBouncer::start(2).await;
+    let (direct, pooled) = (place.database_url(), pooler.url_of(&place.database_url()));
+    let folder = tempfile::tempdir().unwrap();
+    let backup = |name: &str, more: &[&str]| {
+        let mut command = Command::new(binary());
+        command.arg("backup").arg(folder.path().join(name)).arg("--data-dir").arg(place.folder());
+        command.args(["--database-url", &pooled]).args(more).env_remove("PUNCTUAL_CONFIG");
+        command.current_dir("/").output().unwrap()
+    };
+    let output = backup("refused", &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("--listen-url"), "{output:?}");
+    let output = backup("done", &["--listen-url", &direct]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(folder.path().join("done/punctual.dump").exists() && !folder.path().join("refused").exists());
 }
 
 /// On SQLite alone, whose file can be changed behind the program.

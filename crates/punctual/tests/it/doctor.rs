@@ -32,11 +32,20 @@ async fn story(place: Place) {
     server.put("/api/v1/channels/webhook:trial", &hook).await;
     let (ok, findings) = doctor(&place, &[]);
     assert!(ok, "{findings:?}");
-    for subject in
-        ["configuration", "database", "disk", "master key", "queue", "retention", "channel webhook:trial"]
-    {
+    for subject in [
+        "configuration",
+        "database",
+        "disk",
+        "clock of this machine",
+        "nodes",
+        "master key",
+        "queue",
+        "retention",
+        "channel webhook:trial",
+    ] {
         assert_ne!(about(&findings, subject)["severity"], "error", "{findings:?}");
     }
+    assert_eq!(about(&findings, "nodes")["severity"], "well", "{findings:?}");
     assert_eq!(receiver.count(), 0, "nothing was sent");
 
     // A relay that hangs up is no relay, and a port that nobody listens on is not reached.
@@ -52,11 +61,17 @@ async fn story(place: Place) {
     assert!(!ok);
     let none = about(&findings, "channel email:none");
     assert!(
-        none["severity"] == "error" && none["what"].as_str().unwrap().contains("cannot be reached"),
+        none["severity"] == "error" && none["what"].as_str().unwrap().contains("no connection to"),
         "{none}"
     );
     assert!(none["repair"].as_str().unwrap().contains("firewall"), "{none}");
     assert_eq!(about(&findings, "channel email:web")["severity"], "error");
+    let subscriber = json!({ "adapter": "webhook", "settings": { "url": format!("http://127.0.0.1:{free}/"), "secret": secret },
+        "events": ["message.sent"] });
+    server.put("/api/v1/subscribers/webhook:gone", &subscriber).await;
+    assert_eq!(about(&doctor(&place, &[]).1, "subscriber webhook:gone")["severity"], "error");
+    let elsewhere = doctor(&place, &["--blobs", "/dev/shm", "--without-channels"]).1;
+    assert!(elsewhere.iter().any(|one| one["subject"] == "disk of files"), "another disk: {elsewhere:?}");
     assert!(doctor(&place, &["--without-channels"]).0);
 
     let key = place.folder().join("master.key");
