@@ -18,7 +18,7 @@ async fn look(url: &str, trust: &Trust) -> Result<bool, Unreachable> {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_certificate_is_told_apart() {
+async fn what_is_wrong_with_a_certificate_is_named() {
     let ended_trust = Trust::platform().with_pem(ENDED_CA).unwrap();
     let ended_at = "2025-06-01T00:00:00Z".parse().unwrap();
     for (certificate, trust, found) in [
@@ -34,7 +34,7 @@ async fn what_is_wrong_with_a_certificate_is_told_apart() {
 }
 
 #[tokio::test]
-async fn an_address_a_connection_and_an_answer_are_told_apart() {
+async fn an_address_a_connection_and_an_answer_fail_for_different_reasons() {
     let plain = Receiver::start().await;
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let refused = look(&format!("http://{free}/"), &test_trust()).await.unwrap_err();

@@ -40,7 +40,7 @@ use crate::{
 const SHOWN: usize = 40;
 /// Messages that are searched; the outbox goes on from there.
 const WINDOW: i64 = 20_000;
-/// Rows of one source, and those of each kind that are looked at for the address: the soonest.
+/// Rows of one source, and those of each kind that are searched for the address: the soonest.
 const SOURCE_WORK: i64 = 50;
 const NEXT: i64 = 500;
 /// Kinds of work whose rows are for addresses that they name.

@@ -247,7 +247,9 @@ async fn cleaning(store: &Store) -> Result<Vec<Finding>, StoreError> {
     if hidden > 0 {
         findings.push(Finding::warning(
             "snapshots",
-            format!("{hidden} sessions of other roles cannot be looked at: transactions that they keep open are not found"),
+            format!(
+                "{hidden} sessions of other roles cannot be read: their open transactions are not checked"
+            ),
             "As a superuser: GRANT pg_read_all_stats TO the role in `database_url`.", // tidy-allow: words for an operator
         ));
     }

@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use punctual_boxed::boxed;
 use rusqlite::{
     Connection, OpenFlags,
     backup::{Backup, StepResult},
@@ -57,6 +58,7 @@ impl SqliteCopy {
     }
 
     /// Does the next step; None when there is none left.
+    #[boxed]
     pub async fn step(&mut self) -> Option<CopyStep> {
         if let Some(go) = self.go.take() {
             let _ = go.send(());
@@ -67,6 +69,7 @@ impl SqliteCopy {
     }
 
     /// What SQLite finds wrong with the copy, once all steps are done.
+    #[boxed]
     pub async fn end(mut self) -> Result<Vec<String>> {
         while self.step().await.is_some() {}
         match self.work.await {
