@@ -73,7 +73,8 @@ async fn t07_a_broker_that_would_be_refused_is_refused_when_it_is_saved(bed: Tes
     let refused = client.put(ORDERS, orders()).await.expect(422);
     let error = &refused["errors"][0];
     assert_eq!((&error["pointer"], &error["code"]), (&json!("/settings/url"), &json!("url_forbidden")));
-    assert!(error["detail"].as_str().unwrap().contains("--outgoing-allow 10.1.2.3:4222"), "{error}");
+    let detail = error["detail"].as_str().unwrap();
+    assert!(detail.contains("--outgoing-allow") && !detail.contains("10.1.2.3"), "{error}");
     let subscriber = json!({ "adapter": "webhook", "events": ["response-completed"],
         "settings": { "url": "https://inside.example/in", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } });
     let refused = client.put("/api/v1/subscribers/webhook:in", subscriber.clone()).await.expect(422);

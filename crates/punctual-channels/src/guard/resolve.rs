@@ -88,11 +88,19 @@ impl Guard {
             return None;
         }
         let why = if ranges::is_public(first) {
-            "which is called without encryption or at this port only where it is allowed"
+            "a network that is called without encryption or at this port only if it is allowed"
         } else {
             "a network that is not called unless it is allowed"
         };
-        let detail = format!("`{host}` leads to {first}, {why}: start with `{}`", allowing(first, port));
+        // What a name of an internal network resolves to is for those who read the server's log, not for callers.
+        let detail = if host.parse::<IpAddr>().is_ok() || host.eq_ignore_ascii_case("localhost") {
+            format!("`{host}` is {first}, {why}: start with `{}`", allowing(first, port))
+        } else {
+            tracing::warn!(host, address = %first, port, "the destination of a channel is not allowed");
+            format!(
+                "`{host}` is in {why}: start with `--outgoing-allow` and its address, which is in the log of this server"
+            )
+        };
         Some(SettingsFault { pointer: format!("/{setting}"), code: FORBIDDEN, detail })
     }
 

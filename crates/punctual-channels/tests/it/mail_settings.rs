@@ -131,17 +131,18 @@ async fn t07_a_relay_that_would_be_refused_is_refused_when_it_is_saved() {
         let adapter = SmtpAdapter::new(guard, test_trust());
         adapter.check_destination(&json!({"host": host, "port": 25, "from": "a@b.example"})).await
     };
-    for (host, allow) in [
-        ("mail.internal", "--outgoing-allow 10.1.2.3:25"),
-        ("127.0.0.1", "--outgoing-allow 127.0.0.1:25"),
-        ("::1", "--outgoing-allow [::1]:25"),
-    ] {
+    for (host, address) in
+        [("mail.internal", "10.1.2.3:25"), ("127.0.0.1", "127.0.0.1:25"), ("::1", "[::1]:25")]
+    {
         let found = faults("", host).await;
         let [fault] = &found[..] else { panic!("{host}: {found:?}") };
         assert_eq!((fault.pointer.as_str(), fault.code), ("/host", "url_forbidden"));
-        assert!(fault.detail.contains(allow), "{}", fault.detail);
-        let allowed = allow.trim_start_matches("--outgoing-allow ");
-        assert_eq!(faults(allowed, host).await, [], "what it says to allow allows it");
+        // What a name resolves to is in the log of the server alone.
+        let is_named = host == "mail.internal";
+        assert!(fault.detail.contains("--outgoing-allow"), "{}", fault.detail);
+        assert_eq!(fault.detail.contains(address), !is_named, "{}", fault.detail);
+        assert!(!fault.detail.contains("10.1."), "{}", fault.detail);
+        assert_eq!(faults(address, host).await, [], "allowed, it is taken");
     }
     assert_eq!(faults("", "both.example").await, [], "one address that may be called is enough");
     assert_eq!(faults("", "later.example").await, [], "a name may be there later");
@@ -164,22 +165,19 @@ async fn t07_a_webhook_or_broker_that_would_be_refused_is_refused_when_it_is_sav
         ]
     };
     let [webhook_fault, broker_fault, consumer_fault] = faults("").await;
-    for (found, allow) in [
-        (webhook_fault, "--outgoing-allow 10.1.2.3:443"),
-        (broker_fault, "--outgoing-allow 10.1.2.3:4222"),
-        (consumer_fault, "--outgoing-allow 10.1.2.3:4222"),
-    ] {
+    let hides_the_address = |detail: &str| detail.contains("--outgoing-allow") && !detail.contains("10.1.");
+    for found in [webhook_fault, broker_fault, consumer_fault] {
         let [fault] = &found[..] else { panic!("{found:?}") };
         assert_eq!((fault.pointer.as_str(), fault.code), ("/url", "url_forbidden"));
-        assert!(fault.detail.contains(allow), "{}", fault.detail);
+        assert!(hides_the_address(&fault.detail), "{}", fault.detail);
     }
-    assert_eq!(faults("10.1.2.3").await, [vec![], vec![], vec![]], "what it says to allow allows it");
+    assert_eq!(faults("10.1.2.3").await, [vec![], vec![], vec![]], "allowed, it is taken");
     // What is not encrypted goes to listed networks alone, whatever its address is.
     let plain = json!({"url": "nats://both.example", "subject": "a.b"});
     let adapter = NatsAdapter::new(guard("10.9.9.9"), test_trust());
     let [fault] = &adapter.check_destination(&plain).await[..] else { panic!("it was accepted") };
-    assert!(fault.detail.contains("--outgoing-allow 10.1.2.3:4222"), "{}", fault.detail);
-    // An address in place of a name is refused before anything is looked up, and says the same.
+    assert!(hides_the_address(&fault.detail), "{}", fault.detail);
+    // An address in place of a name is refused before anything is looked up; the caller knows it.
     let written = adapter.check(&json!({"url": "tls://10.0.0.1", "subject": "a.b"}));
     assert_eq!((written[0].pointer.as_str(), written[0].code), ("/url", "url_forbidden"));
     assert!(written[0].detail.contains("--outgoing-allow 10.0.0.1:4222"), "{}", written[0].detail);
