@@ -16,6 +16,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -25,7 +26,7 @@ use punctual_engine::{
     vault::{FixedKeys, MasterKey},
 };
 use punctual_model::{Clock, ManualClock};
-use punctual_store::{Faults, Store, StoreOptions};
+use punctual_store::{Deadlines, Faults, Store, StoreOptions};
 
 use builder::Recipe;
 pub use builder::TestBedBuilder;
@@ -261,6 +262,19 @@ impl TestBed {
     }
 }
 
+/// A machine that runs many tests at once may take seconds to open a connection; tests of deadlines set their own.
+fn patient() -> Deadlines {
+    let long = Duration::from_secs(60);
+    Deadlines {
+        statement: long,
+        read: long,
+        acquire: long,
+        connect: long,
+        ping: long,
+        ..Deadlines::default()
+    }
+}
+
 async fn open_store(recipe: &Recipe, place: &Place) -> (Store, Faults) {
     let faults = Faults::default();
     let options = StoreOptions {
@@ -270,6 +284,7 @@ async fn open_store(recipe: &Recipe, place: &Place) -> (Store, Faults) {
         without_skip_locked: recipe.without_skip_locked,
         notifies_nodes: recipe.notifies_nodes,
         faults: faults.clone(),
+        deadlines: patient(),
         ..StoreOptions::new(place.url())
     };
     let store = Store::open(options, recipe.clock.now()).await;
