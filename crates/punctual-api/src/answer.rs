@@ -75,6 +75,13 @@ impl Failure {
         Self { problem: Box::new(Problem::not_ready(&why.to_string(), RETRY_AFTER)), cause: Some(chain(why)) }
     }
 
+    /// The storage failed while it committed.
+    fn unconfirmed(cause: &dyn std::error::Error) -> Self {
+        let detail = "The storage did not confirm; it may or may not be stored. Repeat the same request.";
+        let problem = Problem::new(Code::StorageUnavailable, detail).with("retryAfterSeconds", RETRY_AFTER);
+        Self { problem: Box::new(problem), cause: Some(chain(cause)) }
+    }
+
     fn unavailable(cause: &dyn std::error::Error) -> Self {
         Self { problem: Box::new(Problem::storage_unavailable(RETRY_AFTER)), cause: Some(chain(cause)) }
     }
@@ -112,13 +119,7 @@ impl From<FieldError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match &error {
-            StoreError::Commit(_) => {
-                let detail =
-                    "The storage did not confirm; it may or may not be stored. Repeat the same request.";
-                let problem =
-                    Problem::new(Code::StorageUnavailable, detail).with("retryAfterSeconds", RETRY_AFTER);
-                Self { problem: Box::new(problem), cause: Some(chain(&error)) }
-            }
+            StoreError::Commit(_) => Self::unconfirmed(&error),
             error if error.is_unavailable() => Self::unavailable(error),
             error => Self::internal(error),
         }
@@ -175,7 +176,8 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Stopping | EngineError::Clock(_) => Self::unavailable(&error),
+            EngineError::Outage(outage) if outage.may_be_stored => Self::unconfirmed(&outage),
+            EngineError::Stopping | EngineError::Clock(_) | EngineError::Outage(_) => Self::unavailable(&error),
             EngineError::Panicked(_) | EngineError::AuditChain(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {

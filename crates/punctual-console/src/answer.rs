@@ -140,7 +140,9 @@ impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Stopping | EngineError::Clock(_) => Problem::storage_unavailable(1).into(),
+            EngineError::Stopping | EngineError::Clock(_) | EngineError::Outage(_) => {
+                Problem::storage_unavailable(1).into()
+            }
             EngineError::Panicked(_) | EngineError::AuditChain(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { .. } => {

@@ -3,7 +3,7 @@
 use punctual_model::Doubt;
 use punctual_store::StoreError;
 
-use crate::audit_chain::ChainFault;
+use crate::{audit_chain::ChainFault, due::chain};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -23,6 +23,30 @@ pub enum EngineError {
     AuditChain(#[from] ChainFault),
     #[error("panicked: {0}")]
     Panicked(String),
+    #[error(transparent)]
+    Outage(#[from] Outage),
+}
+
+/// The database failed for several requests at once; each of them gets this.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the storage failed for several requests at once: {why}")]
+pub struct Outage {
+    why: String,
+    /// Whether it failed while it committed.
+    pub may_be_stored: bool,
+}
+
+impl Outage {
+    pub(crate) fn of(error: &EngineError) -> Self {
+        let may_be_stored = matches!(error, EngineError::Store(StoreError::Commit(_)));
+        Self { why: chain(error), may_be_stored }
+    }
+}
+
+impl From<&Outage> for EngineError {
+    fn from(outage: &Outage) -> Self {
+        outage.clone().into()
+    }
 }
 
 impl EngineError {
@@ -35,7 +59,7 @@ impl EngineError {
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Store(error) => error.is_unavailable(),
-            Self::Clock(_) => true,
+            Self::Clock(_) | Self::Outage(_) => true,
             Self::Stopping
             | Self::NotFound
             | Self::StateNotAllowed { .. }

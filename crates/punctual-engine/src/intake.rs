@@ -2,7 +2,7 @@
 //!
 //! The first request that finds the commit slot free commits everything that is waiting; the other requests get their results
 //! from that commit. No request waits for more than one commit under way. A failed group is retried one by one, so that a bad
-//! request affects only itself.
+//! request affects only itself; where the database is at fault, all of the group get the error at once.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_model::{Audience, ChannelKey, InputHash, NewNotification, NotificationId, NotificationStatus};
 use punctual_store::{
@@ -19,10 +19,16 @@ use punctual_store::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::{Engine, EngineError, OwnUnit, QuotaReached, delivery::EVENT, quotas::Short};
+use crate::{
+    Engine, EngineError, OwnUnit, QuotaReached, confine::guarded, delivery::EVENT, error::Outage, quotas::Short,
+};
 
 /// Items one group holds at most: about 5 ms of SQLite's writer.
 const GROUP: usize = 500;
+
+/// How long the requests of a failed group are retried one by one while the database fails. Each may take as long as the
+/// deadline of a statement, and the last of hundreds would wait for all of them.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The channel of a notification whose list is not known (yet); delivery looks again.
 pub const UNROUTED: &str = "unrouted:list";
@@ -140,9 +146,10 @@ impl Engine {
         }
     }
 
-    async fn commit_group(&self, group: Vec<Job>) {
+    async fn commit_group(&self, mut group: Vec<Job>) {
+        let started = self.clock.now();
         let all: Vec<&NewNotification> = group.iter().flat_map(|job| &job.items).map(Deref::deref).collect();
-        match self.insert(&all).await {
+        let error = match guarded(self.insert(&all)).await {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
                 for job in group {
@@ -150,20 +157,36 @@ impl Engine {
                     // A caller that went away needs no answer.
                     let _ = job.reply.send(Ok(own));
                 }
+                return;
             }
-            Err(error) if group.len() == 1 => {
-                if let Some(job) = group.into_iter().next() {
-                    let _ = job.reply.send(Err(error));
-                }
-            }
-            Err(_) => {
-                for job in group {
-                    let alone: Vec<&NewNotification> = job.items.iter().map(Deref::deref).collect();
-                    let answer = self.insert(&alone).await;
-                    let _ = job.reply.send(answer);
-                }
-            }
+            Err(error) => error,
+        };
+        if let [_] = *group
+            && let Some(job) = group.pop()
+        {
+            let _ = job.reply.send(Err(error));
+            return;
         }
+        let mut outage = self.outage(&error, started);
+        for job in group {
+            let answer = match &outage {
+                Some(outage) => Err(outage.into()),
+                None => {
+                    let alone: Vec<&NewNotification> = job.items.iter().map(Deref::deref).collect();
+                    let answer = guarded(self.insert(&alone)).await;
+                    outage = answer.as_ref().err().and_then(|error| self.outage(error, started));
+                    answer
+                }
+            };
+            let _ = job.reply.send(answer);
+        }
+    }
+
+    /// Set where the rest of a group, begun at `started`, would meet the same fault: the database is gone, or it has kept
+    /// the group waiting for long.
+    fn outage(&self, error: &EngineError, started: Timestamp) -> Option<Outage> {
+        let lasts = || error.is_unavailable() && self.clock.now().duration_since(started) >= PATIENCE;
+        (error.is_of_the_server() || lasts()).then(|| Outage::of(error))
     }
 
     async fn insert(&self, items: &[&NewNotification]) -> Result<Vec<Accepted>, EngineError> {

@@ -178,7 +178,7 @@ fn a_survey_is_built_by_clicking_and_seen_to_send() {
         fill(&mut stage, "/schema/triggers/0/dedupRecipe/2", "candidate.mug").await;
         follow(&mut stage, "Save and publish…").await;
         let warned = stage.texts(".item-title").await.join(" ");
-        assert!(warned.contains("asked again if their event comes again"), "{warned}");
+        assert!(warned.contains("asked again if their event is repeated"), "{warned}");
         stage.browser.picture("survey-publish-1280-light-editors").await;
         let pages = [
             ("survey-new", "/surveys/new"),

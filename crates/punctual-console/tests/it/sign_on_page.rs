@@ -113,7 +113,7 @@ async fn t12_another_issuer_asks_for_the_secret_again(bed: TestBed) {
     for act in ["save", "test"] {
         let refused = admin.act(&format!("/settings/sign-on/{act}"), &unsaid(elsewhere)).await;
         assert_eq!(refused.status, 422, "{act}: {}", refused.text);
-        assert!(refused.text.contains("say again where the secret is"), "{act}: {}", refused.text);
+        assert!(refused.text.contains("enter the secret reference again"), "{act}: {}", refused.text);
     }
     assert_eq!(kept().await, (issuer.clone(), Some("env:OIDC".to_owned())), "nothing was stored");
     // With the same issuer it is kept, whatever else is changed; and it can be taken away, or given for the other one.

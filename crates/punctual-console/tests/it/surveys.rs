@@ -203,7 +203,7 @@ async fn an_author_writes_checks_and_publishes(bed: TestBed) {
     client.act("/surveys/save", &fields).await.leads_to("/surveys/1/edit?done=saved");
     let page = client.page("/surveys/1/publish").await;
     assert!(
-        page.contains("asked again if their event comes again")
+        page.contains("asked again if their event is repeated")
             && page.contains("2 changes to version 1.")
             && page.contains("Question when: When was it?"),
         "{page}"

@@ -13,6 +13,7 @@ on_both! {
     many_at_once_are_gathered_and_each_gets_its_own_answer;
     one_id_handed_in_by_many_at_once_is_stored_once;
     a_group_that_fails_is_tried_one_by_one;
+    a_group_that_meets_an_outage_is_answered_at_once;
     a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again;
     a_request_that_is_given_up_does_not_take_the_others_with_it;
     nothing_handed_in_is_nothing_stored;
@@ -134,6 +135,27 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: TestBed) {
         "acknowledged means stored, and refused means absent"
     );
     assert_eq!(bed.tick().await.deliveries.delivered, stored);
+}
+
+/// The database is gone for one statement: with each request retried alone, all but the first would be stored.
+async fn a_group_that_meets_an_outage_is_answered_at_once(bed: TestBed) {
+    let blocker = bed.begin().await;
+    let mut asking = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let engine = bed.engine.clone();
+        let new = bed.message(&format!("{n}@example.org"));
+        asking.spawn(async move { engine.accept(vec![Handed::stored(new)]).await });
+    }
+    tokio::task::yield_now().await;
+    bed.faults.lose_server("notifications.insert_absent", 3);
+    drop(blocker);
+    let answers = asking.join_all().await;
+    let failed: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+    assert!(failed.iter().all(|error| error.is_unavailable()), "{failed:?}");
+    let shared = failed.iter().filter(|error| matches!(error, EngineError::Outage(_))).count();
+    assert!(shared >= 9, "requests of one group get one answer: {answers:?}");
+    let stored = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(bed.notifications().await.len(), stored);
 }
 
 async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: TestBed) {

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use crate::StoreError;
+use crate::{StoreError, error::DriverError};
 
 /// A named place where the process ends at once, as if it were killed: `before:work.claim` or `after:commit`,
 /// with an optional count of how often it is passed first (`after:commit:3`). `list:FILE` ends nowhere and writes the name
@@ -87,6 +87,8 @@ struct Failure {
     name: String,
     /// Whether the statement runs before it reports failure ("execute and then report failure").
     executes: bool,
+    /// Whether the server is gone, and not the statement refused.
+    outage: bool,
     times: u64,
     /// Fails only every so many runs.
     every: u64,
@@ -111,14 +113,22 @@ impl Faults {
     /// The next `times` runs of this statement fail; with `executes`, after they have run.
     pub fn fail(&self, name: &str, executes: bool, times: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failures.push(Failure { name: name.to_owned(), executes, times, every: 1, runs: 0 });
+        failures.push(Failure { name: name.to_owned(), executes, outage: false, times, every: 1, runs: 0 });
+        self.armed.store(true, Ordering::Release);
+    }
+
+    /// The server is gone the next `times` that this statement is to run.
+    pub fn lose_server(&self, name: &str, times: u64) {
+        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let name = name.to_owned();
+        failures.push(Failure { name, executes: false, outage: true, times, every: 1, runs: 0 });
         self.armed.store(true, Ordering::Release);
     }
 
     /// From now on every so many runs of this statement fail, the first of them at once.
     pub fn fail_every(&self, name: &str, executes: bool, every: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failures.push(Failure { name: name.to_owned(), executes, times: u64::MAX, every, runs: 0 });
+        failures.push(Failure { name: name.to_owned(), executes, outage: false, times: u64::MAX, every, runs: 0 });
         self.armed.store(true, Ordering::Release);
     }
 
@@ -171,7 +181,10 @@ impl Faults {
                 failure.runs += 1;
                 if (failure.runs - 1).is_multiple_of(failure.every) {
                     failure.times -= 1;
-                    return Err(StoreError::Injected(name));
+                    return Err(match failure.outage {
+                        true => StoreError::statement(name, DriverError::Closed),
+                        false => StoreError::Injected(name),
+                    });
                 }
             }
         }
