@@ -177,7 +177,9 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Outage(outage) if outage.may_be_stored => Self::unconfirmed(&outage),
-            EngineError::Stopping | EngineError::Clock(_) | EngineError::Outage(_) => Self::unavailable(&error),
+            EngineError::Stopping | EngineError::Clock(_) | EngineError::Outage(_) => {
+                Self::unavailable(&error)
+            }
             EngineError::Panicked(_) | EngineError::AuditChain(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {

@@ -20,7 +20,8 @@ use punctual_store::{
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    Engine, EngineError, OwnUnit, QuotaReached, confine::guarded, delivery::EVENT, error::Outage, quotas::Short,
+    Engine, EngineError, OwnUnit, QuotaReached, confine::guarded, delivery::EVENT, error::Outage,
+    quotas::Short,
 };
 
 /// Items one group holds at most: about 5 ms of SQLite's writer.

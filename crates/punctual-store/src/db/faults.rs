@@ -128,7 +128,14 @@ impl Faults {
     /// From now on every so many runs of this statement fail, the first of them at once.
     pub fn fail_every(&self, name: &str, executes: bool, every: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failures.push(Failure { name: name.to_owned(), executes, outage: false, times: u64::MAX, every, runs: 0 });
+        failures.push(Failure {
+            name: name.to_owned(),
+            executes,
+            outage: false,
+            times: u64::MAX,
+            every,
+            runs: 0,
+        });
         self.armed.store(true, Ordering::Release);
     }
 
