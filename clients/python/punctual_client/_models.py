@@ -282,6 +282,7 @@ BusinessUnit = TypedDict(
         "timeZone": "str",
         "updatedAt": "str",
         "usage": NotRequired["Union[QuotaUsage, None]"],
+        "waiting": NotRequired["Union[int, None]"],
     },
 )
 

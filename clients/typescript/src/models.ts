@@ -328,6 +328,8 @@ export interface BusinessUnit {
   timeZone: string;
   updatedAt: string;
   usage?: QuotaUsage | null;
+  /** Messages that are due and wait for a call, up to 10,000; only for a single unit with a share of each channel, not in lists. */
+  waiting?: number | null;
 }
 
 /** One page of a list. */

@@ -53,7 +53,12 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
         }
         None => None,
     };
-    JsonResponse::ok(&BusinessUnit { usage, ..row.shape()? })
+    drop(reader);
+    let waiting = match row.lane.filter(|_| row.channel_share.is_some()) {
+        Some(lane) => Some(app.engine.waiting_in_lane(lane).await?),
+        None => None,
+    };
+    JsonResponse::ok(&BusinessUnit { usage, waiting, ..row.shape()? })
 }
 
 /// All business units, by id
@@ -95,6 +100,7 @@ impl Definition for BusinessUnitRow {
             time_zone: self.time_zone,
             quota: Quota::stored(self.rows_per_day, self.channel_share),
             usage: None,
+            waiting: None,
         })
     }
 }

@@ -41,6 +41,7 @@ pub struct Metrics {
     consumer_lag: Family<OfConsumer, Gauge>,
     rows_left: Family<OfUnit, Gauge>,
     rows_refused: Family<OfUnit, Gauge>,
+    waiting_for_share: Family<OfUnit, Gauge>,
 }
 
 impl Default for Metrics {
@@ -77,6 +78,7 @@ impl Metrics {
             consumer_lag: Family::default(),
             rows_left: Family::default(),
             rows_refused: Family::default(),
+            waiting_for_share: Family::default(),
         };
         metrics.list();
         metrics
@@ -138,6 +140,11 @@ impl Metrics {
             "Rows that this node refused since its start because the quota of the unit was used up",
             &self.rows_refused,
         );
+        figures.add(
+            "quota_messages_waiting",
+            "Messages of a business unit with a channel share that are due and wait for a call, up to 10,000, at the last sweep",
+            &self.waiting_for_share,
+        );
     }
 
     /// Every figure, for the reference page.
@@ -163,6 +170,14 @@ impl Metrics {
         for (unit, count) in refused {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.rows_refused.get_or_create(&OfUnit { unit }).set(count);
+        }
+    }
+
+    /// A unit that has no share any more has no figure.
+    pub(crate) fn waiting_for_share(&self, units: Vec<(String, i64)>) {
+        self.waiting_for_share.clear();
+        for (unit, count) in units {
+            self.waiting_for_share.get_or_create(&OfUnit { unit }).set(count);
         }
     }
 

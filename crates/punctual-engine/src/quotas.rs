@@ -28,6 +28,9 @@ use crate::{
 /// Messages of a unit that get into its lane in one transaction.
 const MOVED_AT_ONCE: i64 = 500;
 
+/// Waiting messages are counted up to this number.
+const COUNTED: i64 = 10_000;
+
 /// Why a row was refused: its business unit has been given all rows of its day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaReached {
@@ -130,6 +133,11 @@ impl Engine {
     pub(crate) async fn fold_quotas(&self, now: Timestamp) -> Result<usize, EngineError> {
         self.refresh_quotas(now).await?;
         self.metrics.rows_refused(self.store.quotas().refused());
+        let mut waiting = Vec::new();
+        for (unit, lane) in self.store.quotas().lanes() {
+            waiting.push((unit, self.waiting_in_lane(lane).await?));
+        }
+        self.metrics.waiting_for_share(waiting);
         if !self.store.quotas().limits_rows() {
             return Ok(0);
         }
@@ -149,6 +157,15 @@ impl Engine {
             tx.commit().await?;
         }
         Ok(folded)
+    }
+
+    /// How many messages of the unit with this lane are due and wait for a call, up to [`COUNTED`].
+    #[boxed]
+    pub async fn waiting_in_lane(&self, lane: i64) -> Result<i64, StoreError> {
+        let channels: Vec<String> =
+            self.earliest_deliveries().await?.into_iter().map(|(channel, _)| channel).collect();
+        let mut reader = self.store.read_for_people().await?;
+        notifications::waiting_in_lane(&mut reader.conn(), &channels, lane, self.clock.now(), COUNTED).await
     }
 
     /// Puts the messages of a unit that wait already into its lane, so that a share holds for them too. New ones get there by

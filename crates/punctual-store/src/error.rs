@@ -1,6 +1,8 @@
 //! What can go wrong in the store, and whether a retry may help.
 
 use std::{
+    borrow::Cow,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -38,6 +40,10 @@ pub enum StoreError {
     OldNodeLive,
     #[error("migration {0} in the database is not the one this program has")]
     ChangedMigration(String),
+    #[error(
+        "migration {0} waits for a transaction that another session has open (the oldest: {1}); nothing was changed, and the nodes that run continue"
+    )]
+    MigrationBlocked(&'static str, String),
     #[error("migration {0} failed")]
     Migration(&'static str, #[source] DriverError),
     #[error(
@@ -65,10 +71,11 @@ pub enum StoreError {
 /// What a driver says, whichever it is.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    #[error(transparent)]
-    Postgres(#[from] sqlx::Error),
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
+    // Both drivers say the same again in their sources, and sqlx adds the line of PostgreSQL's own code.
+    #[error("{}", of_postgres(.0))]
+    Postgres(sqlx::Error),
+    #[error("{0}")]
+    Sqlite(rusqlite::Error),
     #[error("a row does not fit its record: {0}")]
     Decode(String),
     #[error("an expected row does not exist")]
@@ -81,6 +88,25 @@ pub enum DriverError {
     Deadline(Duration),
     #[error("no thread could be started for the connection")]
     Thread(#[source] std::io::Error),
+}
+
+impl From<sqlx::Error> for DriverError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+impl From<rusqlite::Error> for DriverError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn of_postgres(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(refusal) => refusal.message().to_owned(),
+        error => error.to_string(),
+    }
 }
 
 impl serde::de::Error for DriverError {
@@ -96,6 +122,11 @@ impl DriverError {
             Self::Sqlite(error) => error.sqlite_error().map(|refusal| refusal.extended_code & 0xff),
             _ => None,
         }
+    }
+
+    /// Whether the statement was ended because another session kept a lock for too long.
+    pub(crate) fn waited_for_a_lock(&self) -> bool {
+        matches!(self, Self::Postgres(sqlx::Error::Database(refusal)) if refusal.code().as_deref() == Some("55P03"))
     }
 
     /// Whether it is what PgBouncer says to the settings that a session is opened with.
@@ -179,6 +210,30 @@ impl StoreError {
         }
     }
 
+    /// A copy that cannot be written says so: the database itself is well.
+    pub(crate) fn copying(to: &Path, error: impl Into<DriverError>) -> Self {
+        let error = error.into();
+        match error.sqlite_code() {
+            Some(13) => Self::File(to.to_owned(), ErrorKind::StorageFull.into()),
+            _ => Self::Connection(error),
+        }
+    }
+
+    /// The SQLSTATE with which PostgreSQL refused.
+    pub fn sql_state(&self) -> Option<String> {
+        let (Self::Migration(_, error)
+        | Self::Connection(error)
+        | Self::Commit(error)
+        | Self::Statement(_, error)) = self
+        else {
+            return None;
+        };
+        match error {
+            DriverError::Postgres(sqlx::Error::Database(refusal)) => refusal.code().map(Cow::into_owned),
+            _ => None,
+        }
+    }
+
     /// Whether this transaction was ended in favour of another one: an immediate retry may work.
     pub fn is_collision(&self) -> bool {
         match self {
@@ -249,6 +304,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_database_is_damaged() {
+        let full = StoreError::copying(Path::new("x"), refusal(13));
+        assert_eq!(full.to_string(), "cannot use x");
         for (code, damaged) in [(11, true), (11 | 1 << 8, true), (26, true), (14, false)] {
             let error = StoreError::damaged_or_connection(Path::new("x"), refusal(code));
             assert_eq!(matches!(error, StoreError::Damaged(..)), damaged, "{code}");

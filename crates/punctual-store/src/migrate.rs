@@ -129,6 +129,15 @@ const SERVED: &str = "SELECT value FROM facts WHERE name = $1";
 const CONNECTED: &str = "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()";
 /// Any number that no other program on the same server uses.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
+/// How long a step may wait for a table, in milliseconds. Whatever wants the table after it waits behind it, so an upgrade beside a backup would
+/// stop intake until the backup ends. Longer than PostgreSQL's `deadlock_timeout` (1 s), after which a vacuum that is in the way gives up.
+const LOCK_LIMIT: &str = "SET LOCAL lock_timeout = 2000";
+const LONGEST_OPEN: &str =
+    "SELECT COALESCE(NULLIF(application_name, ''), usename, 'unknown') || ', process ' || pid
+     FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+     ORDER BY xact_start
+     LIMIT 1";
 
 /// Applies what is missing, in one transaction. Refuses a database that a newer program made and that this one does not
 /// understand, and a change that nodes which are running would not understand.
@@ -169,8 +178,25 @@ pub(crate) async fn on_postgres(
             return Err(StoreError::OldNodeLive);
         }
     }
+    if !missing.is_empty() {
+        sqlx::raw_sql(LOCK_LIMIT).execute(&mut *tx).await.map_err(StoreError::connection)?;
+    }
     for step in missing {
-        sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(failed(step.name))?;
+        match sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(DriverError::from) {
+            Err(error) if error.waited_for_a_lock() => {
+                tx.rollback().await.map_err(StoreError::connection)?;
+                let holder: Option<String> = sqlx::query_scalar(LONGEST_OPEN)
+                    .persistent(false)
+                    .fetch_optional(conn)
+                    .await
+                    .map_err(StoreError::connection)?;
+                return Err(StoreError::MigrationBlocked(
+                    step.name,
+                    holder.unwrap_or_else(|| "unknown".to_owned()),
+                ));
+            }
+            done => done.map_err(failed(step.name))?,
+        };
         let record = sqlx::query(RECORD)
             .persistent(false)
             .bind(step.version)

@@ -26,8 +26,10 @@ use crate::{
 
 /// How long the quotas may be used without looking at the table again.
 const FRESH_FOR: Duration = Duration::from_secs(1);
-/// How long a day's count may be used without asking again. Other nodes may pass the quota by what they accept meanwhile.
+/// How long a day's count may be used without asking again.
 const COUNT_FRESH_FOR: Duration = Duration::from_secs(2);
+/// A node asks again after it has given this part of what was left, so that so many nodes that looked at the same moment do not pass the quota.
+const PARTS: i64 = 8;
 /// With so few rows left the table is asked every time, so that nodes together pass a quota by what they are committing alone.
 const NEAR: i64 = 2_000;
 /// Counts that are added up at once.
@@ -134,6 +136,13 @@ impl Quotas {
         units.values().filter_map(|unit| unit.lane).filter_map(|(lane, share)| Some((lane, share?))).collect()
     }
 
+    /// The units that have a share, with their lanes.
+    pub fn lanes(&self) -> Vec<(String, i64)> {
+        let units = self.units();
+        let lane = |unit: &UnitQuota| unit.lane.filter(|(_, share)| share.is_some()).map(|(lane, _)| lane);
+        units.iter().filter_map(|(id, unit)| Some((id.clone(), lane(unit)?))).collect()
+    }
+
     /// Puts new messages into the lanes of their units. Urgent ones stay in everybody's: no share delays an alarm.
     pub fn place(&self, rows: &mut [NotificationRow]) {
         let units = self.units();
@@ -178,8 +187,10 @@ impl Quotas {
         let day = (unit.to_owned(), quota.date(now));
         let known = self.used().get(&day).copied();
         let left = |used: Used| rows_per_day - used.counted - used.since;
+        let is_its_part = |used: Used| used.since <= (rows_per_day - used.counted) / PARTS;
+        let is_fresh = |used: Used| !is_over(used.read_at, COUNT_FRESH_FOR, now);
         let used = match known {
-            Some(used) if left(used) > NEAR && !is_over(used.read_at, COUNT_FRESH_FOR, now) => used,
+            Some(used) if left(used) > NEAR && is_its_part(used) && is_fresh(used) => used,
             _ => {
                 let counted = accepted(conn, unit, &day.1).await?;
                 let used = Used { counted, read_at: now, since: 0 };

@@ -197,6 +197,33 @@ pub async fn run_on(url: &str, statements: &str) {
     run.unwrap_or_else(|error| panic!("{statements}: {error}"));
 }
 
+/// A session with an open transaction, such as that of a backup; it ends with this value.
+pub struct OpenTransaction(PgConnection);
+
+impl OpenTransaction {
+    /// Begins a transaction with these statements, under this name.
+    ///
+    /// # Panics
+    /// When they fail.
+    pub async fn begin(url: &str, name: &str, statements: &str) -> Self {
+        let options = PgConnectOptions::from_str(url).unwrap_or_else(|error| panic!("{error}"));
+        let conn = options.application_name(name).connect().await;
+        let mut conn = conn.unwrap_or_else(|error| panic!("no connection: {error}"));
+        let statements = format!("BEGIN; {statements}");
+        let run = sqlx::raw_sql(AssertSqlSafe(statements.clone())).execute(&mut conn).await;
+        run.unwrap_or_else(|error| panic!("{statements}: {error}"));
+        Self(conn)
+    }
+
+    /// Ends it, and what it has locked is free.
+    ///
+    /// # Panics
+    /// When the server is gone.
+    pub async fn end(self) {
+        self.0.close().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

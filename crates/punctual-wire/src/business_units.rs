@@ -95,6 +95,10 @@ pub struct BusinessUnit {
     /// The rows used today; only for a single unit with a quota, not in lists.
     #[serde(default)]
     pub usage: Option<QuotaUsage>,
+    /// Messages that are due and wait for a call, up to 10,000; only for a single unit with a share of each channel, not in
+    /// lists.
+    #[serde(default)]
+    pub waiting: Option<i64>,
     pub updated_at: Timestamp,
 }
 

@@ -30,6 +30,7 @@ use crate::{
     clock::SystemClock,
     config::{Config, ServeArgs},
     master_key,
+    serve::signal,
 };
 
 #[derive(Args)]
@@ -60,10 +61,12 @@ pub async fn run(args: BackupArgs) -> Result<()> {
     ensure!(!args.target.exists(), "{} is there already", args.target.display());
     let part = beside(&args.target, "part");
     private_folder(&part).with_context(|| format!("cannot make {}", part.display()))?;
-    let written = write(&args, &config, &part).await;
+    let written = tokio::select! {
+        written = write(&args, &config, &part) => written,
+        stopped = signal() => stopped.and_then(|()| bail!("stopped by a signal: there is no backup")),
+    };
     let renamed = written.and_then(|manifest| {
-        fs::rename(&part, &args.target)
-            .with_context(|| format!("cannot rename {} to {}", part.display(), args.target.display()))?;
+        rename(&part, &args.target)?;
         Ok(manifest)
     });
     if renamed.is_err() {
@@ -98,6 +101,14 @@ pub fn beside(folder: &Path, word: &str) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{word}-{}", std::process::id()));
     folder.with_file_name(name)
+}
+
+/// Gives a folder or file its last name, on disk when this returns.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    let above = to.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::rename(from, to)
+        .and_then(|()| fs::File::open(above)?.sync_all())
+        .with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }
 
 async fn write(args: &BackupArgs, config: &Config, part: &Path) -> Result<Manifest> {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use punctual_model::Clock;
-use punctual_store::{Store, StoreOptions};
+use punctual_store::{Store, StoreError, StoreOptions};
 use serde::Serialize;
 
 use crate::{
@@ -109,12 +109,9 @@ async fn look(args: &DoctorArgs) -> Result<Vec<Finding>> {
     let store = match Store::open(StoreOptions::beside(config.database_url.expose()), clock.now()).await {
         Ok(store) => store,
         Err(error) => {
+            let repair = repair(&error);
             let error = anyhow::Error::from(error);
-            findings.push(Finding::error(
-                "database",
-                format!("{error:#}"),
-                "Start the database, or correct `database_url`; a schema of an earlier version needs `punctual migrate`.",
-            ));
+            findings.push(Finding::error("database", format!("{error:#}"), repair));
             return Ok(findings);
         }
     };
@@ -124,4 +121,35 @@ async fn look(args: &DoctorArgs) -> Result<Vec<Finding>> {
     }
     store.close().await;
     Ok(findings)
+}
+
+/// What helps where the database cannot be opened.
+fn repair(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::OlderSchema { .. } => {
+            "Start a node of this version, or run `punctual migrate`: both bring the schema up to date."
+        }
+        StoreError::NewerSchema { .. } | StoreError::ProgramTooOld { .. } => {
+            "Install the version of the other nodes here."
+        }
+        StoreError::Damaged(..) => "Restore a backup into a new data folder with `punctual restore`.",
+        StoreError::File(..) => {
+            "Check `data_dir` and `database_url`, and run this as the user of the server; the first start makes the file."
+        }
+        StoreError::Url | StoreError::ListenUrl => "Correct the address.",
+        _ => match error.sql_state().as_deref() {
+            Some(state) if state.starts_with("28") => {
+                "Correct user and password in `database_url`, or the rules in pg_hba.conf."
+            }
+            Some("3D000") => "Create the database, or correct its name in `database_url`.",
+            // tidy-allow: words for an operator
+            Some("42501") => "Use the role that owns the tables in `database_url`, or GRANT it their rights.",
+            // No table of steps.
+            Some("42P01") => "Start a node: the first start makes the tables.",
+            Some("53300") => "Raise `max_connections` of PostgreSQL, or end connections that nobody needs.",
+            _ => {
+                "Start the database, or correct host and port in `database_url`, and check the firewall between."
+            }
+        },
+    }
 }

@@ -14,6 +14,7 @@ mod master_key;
 mod migrate;
 mod node;
 mod notify;
+mod open;
 mod output;
 mod presence;
 mod random;

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use clap::Args;
-use punctual_model::Clock;
-use punctual_store::{Store, StoreOptions};
+use punctual_store::StoreOptions;
 
 use crate::{
     clock::SystemClock,
     config::{Config, ServeArgs},
+    open,
 };
 
 #[derive(Args)]
@@ -19,7 +19,8 @@ pub struct MigrateArgs {
 pub async fn run(args: MigrateArgs) -> Result<()> {
     let config = Config::read(args.serve, "./punctual-data")?;
     let clock = SystemClock::start()?;
-    let store = Store::open(StoreOptions::new(config.database_url.expose()), clock.now()).await?;
+    let options = StoreOptions::new(config.database_url.expose());
+    let store = open::open(options, clock.as_ref(), |error| eprintln!("{error}")).await?;
     let durability = store.durability();
     println!("The schema is up to date ({} {}).", durability.database, durability.version);
     store.close().await;

@@ -15,7 +15,7 @@ use punctual_engine::{
 };
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_reports::Sources;
-use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs, private_folder};
+use punctual_store::{Faults, StoreOptions, blobs::Blobs, private_folder};
 use punctual_workflows::{
     event_intake::BrokerIntake,
     reminders::{Providers, reconcile, zones},
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{SystemClock, database::Keeper},
     config::{Config, Role},
-    master_key,
+    master_key, open,
     random::SystemRandom,
     secret_source::{self, SecretFiles},
     sign_on::SignOnOpener,
@@ -76,7 +76,7 @@ impl Node {
         };
         private_folder(&config.data_dir)
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
-        let store = Store::open(options, wall.now()).await?;
+        let store = open::open(options, wall.as_ref(), |error| tracing::warn!("{error}")).await?;
         if time == Time::Real {
             let keeper = Keeper::start(&wall, &store, config.lease).await.context("no time to go by")?;
             tokio::spawn(keeper.run());

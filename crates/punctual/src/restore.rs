@@ -4,7 +4,9 @@
 //! start holds all of that for a person.
 
 use std::{
+    ffi::OsString,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -20,11 +22,12 @@ use crate::{
         beside, blobs_of,
         manifest::{BLOBS, DUMP, Manifest, SQLITE},
         pace::{Pace, Rests},
-        postgres, write_private,
+        postgres, rename, write_private,
     },
     clock::SystemClock,
     config::{Config, ServeArgs},
     master_key,
+    serve::signal,
 };
 
 #[derive(Args)]
@@ -53,7 +56,7 @@ pub async fn run(args: RestoreArgs) -> Result<()> {
         manifest.database
     );
     ensure!(
-        is_empty(&config.data_dir)?,
+        names_in(&config.data_dir)?.is_empty(),
         "{} is not empty; a backup is restored to a new data folder",
         config.data_dir.display()
     );
@@ -66,23 +69,43 @@ pub async fn run(args: RestoreArgs) -> Result<()> {
     Ok(())
 }
 
-/// Whether nothing is in a folder; one that is not there is empty.
-fn is_empty(folder: &Path) -> Result<bool> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.display())),
+/// What a new file system has in its first folder.
+const OF_THE_FILE_SYSTEM: &str = "lost+found";
+
+/// The names in a folder; one that is not there has none.
+fn names_in(folder: &Path) -> Result<Vec<OsString>> {
+    let read = || format!("cannot read {}", folder.display());
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(read)?,
+    };
+    let names: std::io::Result<Vec<OsString>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+    Ok(names.with_context(read)?.into_iter().filter(|name| name != OF_THE_FILE_SYSTEM).collect())
+}
+
+/// Removes what a restore that failed has left in a folder that was empty.
+fn empty(folder: &Path) {
+    for name in names_in(folder).unwrap_or_default() {
+        let path = folder.join(name);
+        let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
 }
 
-/// Everything is put together beside the data folder, which gets its name at the end.
+/// Everything is put together beside the data folder, which gets its name at the end. A folder that is there already may be a mounted
+/// volume, or one beside which this user cannot make another: there it is put together inside, and the database gets its name last.
 async fn to_sqlite(config: &Config, clock: &SystemClock, source: &Path, manifest: &Manifest) -> Result<()> {
     let own = format!("sqlite:{}", config.data_dir.join(SQLITE).display());
     ensure!(
         config.database_url.expose() == own,
         "a backup is restored to {own}; move the file afterwards if it is to be elsewhere"
     );
-    let part = beside(&config.data_dir, "restoring");
+    let is_there = config.data_dir.exists();
+    let part = if is_there {
+        private_folder(&config.data_dir)?;
+        config.data_dir.join(format!(".restoring-{}", std::process::id()))
+    } else {
+        beside(&config.data_dir, "restoring")
+    };
     private_folder(&part).with_context(|| format!("cannot make {}", part.display()))?;
     let done = async {
         let is_own = |path: &str| path == SQLITE || path == master_key::FILE;
@@ -92,18 +115,34 @@ async fn to_sqlite(config: &Config, clock: &SystemClock, source: &Path, manifest
         mark_restored(&store, clock.now(), Some(manifest.taken_at)).await?;
         store.shrink_log().await?;
         store.close().await;
-        if config.data_dir.exists() {
-            fs::remove_dir(&config.data_dir)?;
+        // Before the folder has its name: an attempt that fails here can be repeated.
+        upload_files(config, source, manifest).await?;
+        if !is_there {
+            return rename(&part, &config.data_dir);
         }
-        fs::rename(&part, &config.data_dir)
-            .with_context(|| format!("cannot rename {} to {}", part.display(), config.data_dir.display()))
+        let (database, others): (Vec<_>, Vec<_>) =
+            names_in(&part)?.into_iter().partition(|name| name == SQLITE);
+        for name in others.iter().chain(&database) {
+            rename(&part.join(name), &config.data_dir.join(name))?;
+        }
+        Ok(fs::remove_dir(&part)?)
     };
-    let done = done.await;
+    let done = until_signal(done).await;
     if done.is_err() {
         let _ = fs::remove_dir_all(&part);
+        if is_there {
+            empty(&config.data_dir);
+        }
     }
-    done?;
-    upload_files(config, source, manifest).await
+    done
+}
+
+/// A restore that is stopped by a signal cleans up as one that fails.
+async fn until_signal(done: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::select! {
+        done = done => done,
+        stopped = signal() => stopped.and_then(|()| bail!("stopped by a signal: nothing was restored")),
+    }
 }
 
 /// Files first: rows that are there find theirs.
@@ -116,11 +155,18 @@ async fn to_postgres(config: &Config, clock: &SystemClock, source: &Path, manife
     let tables = punctual_store::maintenance::tables(url).await?;
     ensure!(tables == 0, "the database has {tables} tables; a backup is restored to an empty database");
     private_folder(&config.data_dir)?;
-    copy_files(source, &config.data_dir, manifest, |path| {
-        path == master_key::FILE || files_stay(config, path)
-    })?;
-    upload_files(config, source, manifest).await?;
-    postgres::restore(config.own_database_url(), &source.join(DUMP), clock.now(), manifest.taken_at).await?;
+    let done = until_signal(async {
+        copy_files(source, &config.data_dir, manifest, |path| {
+            path == master_key::FILE || files_stay(config, path)
+        })?;
+        upload_files(config, source, manifest).await?;
+        postgres::restore(config.own_database_url(), &source.join(DUMP), clock.now(), manifest.taken_at).await
+    });
+    if let Err(error) = done.await {
+        // Else the next attempt would find the folder in use.
+        empty(&config.data_dir);
+        return Err(error);
+    }
     // The schema of this program, as a start would bring it.
     Store::open(StoreOptions { accept_weak_durability: true, ..StoreOptions::new(url) }, clock.now())
         .await?
@@ -143,8 +189,9 @@ fn copy_files(from: &Path, to: &Path, manifest: &Manifest, wanted: impl Fn(&str)
         }
         if entry.path == SQLITE {
             write_private(&target, b"")?;
-            fs::copy(from.join(&entry.path), &target)?;
-            fs::File::open(&target)?.sync_all()?;
+            fs::copy(from.join(&entry.path), &target)
+                .and_then(|_| fs::File::open(&target)?.sync_all())
+                .with_context(|| format!("cannot write {}", target.display()))?;
         } else {
             write_private(&target, &fs::read(from.join(&entry.path))?)?;
         }

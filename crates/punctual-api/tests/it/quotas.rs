@@ -40,6 +40,7 @@ async fn a_quota_is_set_and_shown_and_refuses_with_its_name(bed: TestBed) {
         seen["usage"],
         json!({ "localDate": "2026-05-14", "rows": 4, "until": "2026-05-14T12:00:00Z" })
     );
+    assert_eq!(seen["waiting"], 2, "nobody sends in this test yet");
 
     let refused = client.post("/api/v1/notifications", notification(9)).await;
     assert_eq!(refused.headers["retry-after"], "25200");

@@ -21,6 +21,7 @@ on_both! {
     a_share_holds_for_the_slots_of_a_limit_too;
     rows_are_counted_once_and_refused_when_the_day_s_are_used_up;
     nodes_together_give_a_unit_no_more_than_its_rows;
+    nodes_that_have_just_counted_do_not_pass_the_quota;
     counts_are_added_up_and_nothing_is_lost;
     what_the_engine_makes_is_counted_and_never_refused;
 }
@@ -88,11 +89,17 @@ async fn a_unit_that_floods_does_not_delay_others(bed: TestBed) {
     assert_eq!(report.delivered, 53);
     bed.engine.delivery_tick(bed.now(), 100).await.unwrap();
     assert_eq!(arrivals.count(), 55, "the flood goes on at its share");
+    assert_eq!(bed.engine.waiting_in_lane(7).await.unwrap(), 4_996);
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    let figure = "punctual_quota_messages_waiting{unit=\"nz\"} 4996";
+    assert!(bed.engine.metrics.encode().contains(figure), "{}", bed.engine.metrics.encode());
     // Without its share it is nobody's lane, and goes on without a limit.
     unit(&bed, "nz", None, None).await;
     bed.wait(2);
     bed.engine.delivery_tick(bed.now(), 100).await.unwrap();
     assert!(arrivals.count() >= 64, "{}", arrivals.count());
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    assert!(!bed.engine.metrics.encode().contains("quota_messages_waiting{"), "no share, no figure");
     bed.leaves_open("the rest of the flood");
 }
 
@@ -220,6 +227,22 @@ async fn nodes_together_give_a_unit_no_more_than_its_rows(bed: TestBed) {
         "the count is what is stored"
     );
     bed.tick().await;
+}
+
+/// Time stands still, so that no count gets old: a node asks again only because of what it has given itself.
+async fn nodes_that_have_just_counted_do_not_pass_the_quota(bed: TestBed) {
+    unit(&bed, "nz", Some(6_000), None).await;
+    let nodes = [bed.clone(), bed.node("b").await, bed.node("c").await];
+    let mut taken = 0;
+    for round in 0..30 {
+        for (number, node) in nodes.iter().enumerate() {
+            let new =
+                |n: usize| of_unit(&bed, "email:default", "nz", &format!("{number}-{round}-{n}@example.org"));
+            taken += created(&node.accept((0..100).map(new).collect()).await);
+        }
+    }
+    assert_eq!(taken, 6_000, "of 9,000");
+    bed.leaves_open("what they accepted");
 }
 
 async fn counts_are_added_up_and_nothing_is_lost(bed: TestBed) {

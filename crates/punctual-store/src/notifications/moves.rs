@@ -7,7 +7,7 @@ use punctual_model::{ChannelKey, delivery_policy::LEVELS};
 
 use crate::{
     Stage, Tx,
-    db::{Result, Sql, args, sql, with_rows},
+    db::{Conn, Result, Sql, args, sql, with_rows},
 };
 
 /// A list that has moved from one channel to another.
@@ -111,4 +111,36 @@ pub async fn join_lane(
     Ok(Some(next))
 }
 
-crate::db::statements![FOLLOWERS, MOVE, OF_UNIT, JOIN_LANE];
+#[derive(Record)]
+struct Count {
+    rows: i64,
+}
+
+// Relies on notifications_ready, a range of it for each channel.
+const WAITING: Sql = sql!(
+    "notifications.waiting_in_lane", as Count,
+    "SELECT COUNT(*) AS rows FROM (
+         SELECT seq FROM notifications
+         WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel IN ({texts $1})
+           AND priority >= $2 AND priority < $3 AND ready_at <= $4
+         LIMIT $5) AS waiting",
+);
+
+/// How many messages in the lane of a unit are due and wait for a call of one of these channels, up to `limit`.
+#[boxed]
+pub async fn waiting_in_lane(
+    conn: &mut Conn<'_>,
+    channels: &[String],
+    lane: i64,
+    now: Timestamp,
+    limit: i64,
+) -> Result<i64> {
+    if channels.is_empty() {
+        return Ok(0);
+    }
+    let all = args![channels.to_vec(), lane * LEVELS, (lane + 1) * LEVELS, now, limit];
+    let count: Count = conn.fetch_one(&WAITING, all).await?;
+    Ok(count.rows)
+}
+
+crate::db::statements![FOLLOWERS, MOVE, OF_UNIT, JOIN_LANE, WAITING];

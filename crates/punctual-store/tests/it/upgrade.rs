@@ -11,7 +11,10 @@ use punctual_store::{
     reminders::children::{self, Parent},
     rollouts, run_ownership, run_records, schema, survey_attempts, work,
 };
-use punctual_testkit::{Database, new_work, postgres::TestDatabase};
+use punctual_testkit::{
+    Database, new_work,
+    postgres::{OpenTransaction, TestDatabase},
+};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::kept;
@@ -327,6 +330,23 @@ async fn the_schema_is_not_changed_while_a_node_of_the_first_edition_runs() {
     };
     let store = tokio::time::timeout(std::time::Duration::from_secs(30), opened).await.unwrap();
     assert_eq!(nodes::all(&mut store.read().await.unwrap().conn()).await.unwrap(), []);
+}
+
+/// PostgreSQL alone: one process owns a SQLite file. Whatever wants a table waits behind a step that waits for it.
+#[tokio::test]
+async fn a_step_does_not_wait_for_long_behind_an_open_transaction() {
+    let text = kept::texts(Database::Postgres).remove(&46).expect("the first that is kept");
+    let old = Old::kept(Database::Postgres, &text).await;
+    let backup = OpenTransaction::begin(&old.url(), "a backup", "LOCK TABLE work IN ACCESS SHARE MODE").await;
+    let Err(refused) = old.try_open().await else { panic!("it did not wait for the backup") };
+    assert!(
+        matches!(&refused, StoreError::MigrationBlocked(_, holder) if holder.starts_with("a backup, process ")),
+        "{refused}"
+    );
+    let last = old.values("SELECT CAST(MAX(version) AS TEXT) FROM schema_steps").await;
+    assert_eq!(last, ["46"], "nothing was changed");
+    backup.end().await;
+    old.open().await.close().await;
 }
 
 const WORK: &str =

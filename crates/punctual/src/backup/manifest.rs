@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::pace::Rests;
+use crate::master_key;
 
 /// The layout of a backup; a program reads its own and earlier ones.
 pub const FORMAT: u32 = 1;
@@ -111,6 +112,15 @@ impl Manifest {
                 Path::new(&entry.path).components().all(|part| matches!(part, Component::Normal(_)));
             ensure!(is_below, "the manifest names `{}`, which is not in the backup", entry.path);
         }
+        let database = if manifest.database == "sqlite" { SQLITE } else { DUMP };
+        let needed = [(manifest.has_database, database), (manifest.has_master_key, master_key::FILE)];
+        for (is_needed, name) in needed {
+            let is_named = manifest.files.iter().any(|entry| entry.path == name);
+            ensure!(
+                is_named || !is_needed,
+                "the manifest does not name `{name}`: the backup is not complete"
+            );
+        }
         Ok(manifest)
     }
 
@@ -131,7 +141,7 @@ mod tests {
     fn manifest(path: &str) -> String {
         format!(
             r#"{{"format":1,"version":"0","schema":1,"database":"sqlite","takenAt":"2026-01-01T00:00:00Z","masterKey":null,
-            "hasMasterKey":false,"hasDatabase":true,"hasFiles":true,"counts":null,
+            "hasMasterKey":false,"hasDatabase":false,"hasFiles":true,"counts":null,
             "files":[{{"path":"{path}","bytes":3,"sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}]}}"#
         )
     }
@@ -155,5 +165,22 @@ mod tests {
         fs::write(folder.path().join(MANIFEST), manifest("a").replace("\"format\":1", "\"format\":2"))
             .unwrap();
         assert!(Manifest::read(folder.path()).unwrap_err().to_string().contains("newer program"));
+    }
+
+    #[test]
+    fn a_manifest_that_lost_an_entry_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: String| {
+            fs::write(folder.path().join(MANIFEST), text).unwrap();
+            Manifest::read(folder.path()).map_err(|refusal| refusal.to_string())
+        };
+        let with_database = |path| manifest(path).replace("\"hasDatabase\":false", "\"hasDatabase\":true");
+        assert!(read(with_database(SQLITE)).is_ok());
+        let refusal = read(with_database("blobs/a")).unwrap_err();
+        assert!(refusal.contains("does not name `punctual.sqlite`"), "{refusal}");
+        let of_postgres = with_database(SQLITE).replace("\"sqlite\"", "\"postgres\"");
+        assert!(read(of_postgres).unwrap_err().contains("does not name `punctual.dump`"));
+        let with_key = manifest("blobs/a").replace("\"hasMasterKey\":false", "\"hasMasterKey\":true");
+        assert!(read(with_key).unwrap_err().contains("does not name `master.key`"));
     }
 }

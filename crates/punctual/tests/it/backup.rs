@@ -3,11 +3,15 @@
 
 use std::{
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     time::Duration,
 };
 
-use punctual_testkit::{PgBouncer, run_on_sqlite};
+use punctual_testkit::{
+    PgBouncer,
+    postgres::{OpenTransaction, until_blocked},
+    run_on_sqlite,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -167,6 +171,90 @@ async fn a_backup_goes_around_a_connection_pooler() {
     let output = backup("done", &["--listen-url", &direct]);
     assert!(output.status.success(), "{output:?}");
     assert!(folder.path().join("done/punctual.dump").exists() && !folder.path().join("refused").exists());
+}
+
+/// On PostgreSQL alone, where another session can hold a backup up. A nightly backup that is stopped does not fill the disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_that_is_stopped_leaves_nothing() {
+    let place = Place::postgres().await;
+    place.start(&[]).kill();
+    let url = place.database_url();
+    let other = OpenTransaction::begin(&url, "psql", "LOCK TABLE work IN ACCESS EXCLUSIVE MODE").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.arg("backup").arg(folder.path().join("backup")).arg("--data-dir").arg(place.folder());
+    command.args(["--database-url", &url]).env_remove("PUNCTUAL_CONFIG").stderr(Stdio::piped());
+    let backup = command.spawn().unwrap();
+    until_blocked(&url).await;
+    assert_eq!(names(folder.path()).len(), 1, "it has begun");
+    let stopped = Command::new("kill").arg(backup.id().to_string()).status().unwrap();
+    assert!(stopped.success());
+    let ended = backup.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(!ended.status.success() && said.contains("stopped by a signal"), "{said}");
+    assert_eq!(names(folder.path()), [""; 0]);
+    other.end().await;
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// As on a mounted volume: nothing can be made beside the folder, and the file system has put something into it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_is_restored_into_a_folder_that_is_there() {
+    let place = Place::sqlite();
+    let server = place.start(&[]);
+    server.put("/api/v1/lists/ops", &json!({ "type": "memory", "targets": ["a@example.org"] })).await;
+    let file = server.client.post(format!("{}/api/v1/blobs", server.address)).bearer_auth(crate::server::KEY);
+    let file = file.header("content-type", "text/plain").body("a file").send().await.unwrap();
+    assert_eq!(file.status(), 201);
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("backup");
+    done(&place, &["backup", target.to_str().unwrap(), "--with-master-key"]);
+    server.kill();
+
+    let mut other = Place::sqlite();
+    let volume = tempfile::tempdir().unwrap();
+    let data = volume.path().join("data");
+    std::fs::create_dir_all(data.join("lost+found")).unwrap();
+    other.data = Some(data.clone());
+    done(&other, &["restore", target.to_str().unwrap()]);
+    let found = names(&data);
+    let is_there = |name: &&str| found.iter().any(|one| one == name);
+    assert!(["blobs", "lost+found", "master.key", "punctual.sqlite"].iter().all(is_there), "{found:?}");
+    assert!(!found.iter().any(|name| name.starts_with(".restoring")), "{found:?}");
+    assert_eq!(names(volume.path()), ["data"]);
+    done(&other, &["verify"]);
+    let server = other.start(&[]);
+    assert_eq!(server.get("/api/v1/lists/ops").await.0, 200);
+    server.kill();
+}
+
+/// On PostgreSQL alone, whose restore is made by other programs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_that_failed_can_be_repeated() {
+    let place = Place::postgres().await;
+    let server = place.start(&[]);
+    let file = server.client.post(format!("{}/api/v1/blobs", server.address)).bearer_auth(crate::server::KEY);
+    let file = file.header("content-type", "text/plain").body("a file").send().await.unwrap();
+    assert_eq!(file.status(), 201);
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("backup");
+    done(&place, &["backup", target.to_str().unwrap(), "--with-master-key"]);
+    server.kill();
+
+    let other = Place::postgres().await;
+    let mut restore = Command::new(binary());
+    restore.arg("restore").arg(&target).arg("--data-dir").arg(other.folder());
+    restore.args(["--database-url", &other.database_url()]).env_remove("PUNCTUAL_CONFIG");
+    let failed = restore.env("PATH", folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(!failed.status.success() && said.contains("pg_restore cannot be started"), "{said}");
+    assert_eq!(names(other.folder()), [""; 0]);
+    done(&other, &["restore", target.to_str().unwrap()]);
+    done(&other, &["verify"]);
 }
 
 /// On SQLite alone, whose file can be changed behind the program.

@@ -2,6 +2,7 @@
 
 use std::{os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
+use punctual_testkit::postgres::run_on;
 use serde_json::{Value, json};
 
 use crate::{
@@ -11,9 +12,13 @@ use crate::{
 
 /// What it finds, and whether it ends well.
 fn doctor(place: &Place, more: &[&str]) -> (bool, Vec<Value>) {
+    doctor_of(place, &place.database_url(), more)
+}
+
+fn doctor_of(place: &Place, url: &str, more: &[&str]) -> (bool, Vec<Value>) {
     let mut command = Command::new(binary());
     command.args(["doctor", "--json", "--outgoing-allow", "127.0.0.0/8", "--data-dir"]).arg(place.folder());
-    command.args(["--database-url", &place.database_url()]).args(more);
+    command.args(["--database-url", url]).args(more);
     let output = command.env_remove("PUNCTUAL_CONFIG").current_dir("/").output().unwrap();
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(said["ok"], output.status.success(), "{said}");
@@ -107,6 +112,33 @@ async fn what_is_wrong_is_found_with_its_repair_on_postgres() {
     assert_eq!(about(&findings, "snapshots")["severity"], "well", "{findings:?}");
     server.kill();
     story(place).await;
+}
+
+/// What it says to do about a database that it cannot open.
+fn repair(place: &Place, url: &str) -> String {
+    let (ok, findings) = doctor_of(place, url, &["--without-channels"]);
+    let finding = about(&findings, "database");
+    assert!(!ok && finding["severity"] == "error", "{finding}");
+    let what = finding["what"].as_str().unwrap();
+    assert!(!what.contains("at line"), "{what}");
+    finding["repair"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_reason_why_a_database_cannot_be_opened_has_its_own_repair() {
+    let place = Place::postgres().await;
+    let url = place.database_url();
+    assert!(repair(&place, &url).contains("the first start makes the tables"));
+    place.start(&[]).kill();
+    let (address, _) = url.rsplit_once('/').unwrap();
+    assert!(repair(&place, &format!("{address}/nowhere")).contains("Create the database"));
+    let other_user = url.replacen("postgres@", "nobody_of_this_name@", 1);
+    assert!(repair(&place, &other_user).contains("Correct user and password"));
+    run_on(&url, "DELETE FROM schema_steps WHERE version = (SELECT MAX(version) FROM schema_steps)").await;
+    assert!(repair(&place, &url).contains("`punctual migrate`"));
+    run_on(&url, "INSERT INTO schema_steps (version, name, applied_at) VALUES (9999, '9999_later', 0)").await;
+    run_on(&url, "UPDATE facts SET value = '9999' WHERE name = 'schema.oldest-node'").await;
+    assert!(repair(&place, &url).contains("Install the version of the other nodes"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -32,3 +32,4 @@ mod stop;
 mod surveys;
 #[cfg(feature = "otlp")]
 mod traces;
+mod upgrade;

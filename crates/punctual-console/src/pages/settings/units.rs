@@ -68,6 +68,17 @@ impl Resource for Units {
             }
             None => row.name.clone(),
         };
+        drop(reader);
+        let sentence = match row.lane.filter(|_| row.channel_share.is_some()) {
+            Some(lane) => {
+                let waiting = app.engine.waiting_in_lane(lane).await?;
+                format!(
+                    "{} Messages that are due and wait for its share of a channel: {waiting}.",
+                    ended(sentence)
+                )
+            }
+            None => sentence,
+        };
         let mut draft = json!({"id": row.id, "name": row.name, "timeZone": row.time_zone});
         if let Some(quota) = Quota::stored(row.rows_per_day, row.channel_share) {
             draft["quota"] = json!(quota);
@@ -124,6 +135,11 @@ impl Resource for Units {
     async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
         commands::remove(&app.engine, &app.reminders, &visit.viewer.by, key).await
     }
+}
+
+/// With a full stop.
+fn ended(sentence: String) -> String {
+    if sentence.ends_with('.') { sentence } else { sentence + "." }
 }
 
 /// What a unit may use, in a few words.

@@ -108,7 +108,7 @@ fn copy(from: &Path, to: &Path, on_disk: &File, turns: &Turns) -> Result<()> {
     let log = Log::of(from);
     let backup = Backup::new(&source, &mut target).map_err(StoreError::connection)?;
     loop {
-        let done = backup.step(PAGES).map_err(StoreError::connection)?;
+        let done = backup.step(PAGES).map_err(|error| StoreError::copying(to, error))?;
         on_disk.sync_data().map_err(|error| StoreError::File(to.to_owned(), error))?;
         match done {
             StepResult::Done => break,
@@ -120,7 +120,7 @@ fn copy(from: &Path, to: &Path, on_disk: &File, turns: &Turns) -> Result<()> {
         }
     }
     drop(backup);
-    settle(target, to).map_err(StoreError::connection)
+    settle(target, to).map_err(|error| StoreError::copying(to, error))
 }
 
 /// Opens both files. The moment of the copy is that of the first read.
