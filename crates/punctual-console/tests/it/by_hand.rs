@@ -114,6 +114,24 @@ async fn a_message_is_written_from_a_template(bed: TestBed) {
     let sent = bed.sent().remove(0);
     assert_eq!((sent.subject.as_str(), sent.body.as_str()), ("Licence läuft ab", "Bitte Ben fragen."));
     assert_eq!(sent.html.as_deref(), Some("<p>Bitte Ben fragen.</p>"));
+
+    // It has no subject of its own: it is called by its template wherever it stands.
+    let two = [("/to", "targets"), ("/targets", "ann@example.org\nben@example.org")];
+    let later = with(&with(&filled, &two), &[("/sendAt", "2026-05-20T09:00")]);
+    work_of(&client.act("/outbox/save", &later).await);
+    let planned = client.page("/work").await;
+    assert!(planned.contains("Message from template due to ann@example.org and others"), "{planned}");
+    let lost = with(&with(&filled, &two), &[("/channel", "no:such")]);
+    assert_eq!(client.act("/outbox/save", &lost).await.status, 303);
+    bed.run_for(1).await;
+    let parked = bed.notifications().await.into_iter().find(|row| row.status.as_str() == "parked").unwrap();
+    let row = format!("{}:{}", parked.id, parked.version);
+    let asked = client.act("/outbox/confirm", &[("action", "retry"), ("row", &row)]).await.text;
+    assert!(asked.contains("<span class=\"item-title\">From template due</span>"), "{asked}");
+    for path in ["/", "/outbox?status=parked", "/outbox.csv?status=parked", "/search?q=ann%40example.org"] {
+        assert!(client.page(path).await.contains("From template due"), "{path}");
+    }
+    bed.leaves_open("one is planned");
 }
 
 async fn a_message_for_a_channel_that_does_not_exist_is_taken_with_a_warning(bed: TestBed) {
