@@ -17,12 +17,14 @@
     const isKept = document.cookie.includes("punctual-zone=");
     if (!said && isKept && shown && shown.title === "UTC" && zone !== "UTC") location.reload();
   }
-  const zoneField = $("#zone");
-  if (zoneField && Intl.supportedValuesOf) {
-    zoneField.addEventListener("focus", () => {
-      $("#zone-names").replaceChildren(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name, name)));
+  // Every field for a zone offers the names that the browser knows.
+  const names = $("#zone-names");
+  if (names && Intl.supportedValuesOf) all("#zone, input[name=timeZone], input[name$='/timeZone']").forEach((field) => {
+    if (!field.list) field.setAttribute("list", names.id);
+    field.addEventListener("focus", () => {
+      if (!names.children.length) names.replaceChildren(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name, name)));
     }, { once: true });
-  }
+  });
 
   const theme = $("#theme");
   if (theme) {

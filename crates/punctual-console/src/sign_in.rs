@@ -218,7 +218,12 @@ async fn with_key(
         return Ok(Err(problem));
     }
     let (before, device) = (cookies::session(headers), device::of(headers));
-    Ok(Ok(app.engine.start_session(now, SigningIn::Key(&key), before, Some(&device)).await?))
+    let secret = app.engine.start_session(now, SigningIn::Key(&key), before, Some(&device)).await?;
+    // A link needs no key; whoever typed one uses it, and the list of keys says so.
+    if fields.text("link").is_empty() {
+        app.engine.touch_key(now, &key.id).await?;
+    }
+    Ok(Ok(secret))
 }
 
 async fn sign_out(State(app): State<Shared>, headers: HeaderMap, _form: Signed) -> Page {

@@ -52,6 +52,7 @@ impl Zone {
             0..SECOND => "just now".to_owned(),
             SECOND..DAY => format!("{} ago", rough(micros)),
             DAY.. => self.written(at, now),
+            _ if micros > -SECOND => "now".to_owned(),
             _ if micros > -HOUR => format!("in {}", rough(-micros)),
             _ if micros > -14 * DAY => format!("in {}, {}", rough(-micros), self.weekday(at)),
             _ => self.written(at, now),
@@ -166,6 +167,7 @@ mod tests {
         assert_eq!(text("2026-05-01T00:00:00Z"), "1 May, 12:00");
         assert_eq!(text("2025-05-01T00:00:00Z"), "1 May 2025, 12:00");
         assert_eq!(text("2026-05-14T04:59:59.5Z"), "just now");
+        assert_eq!(text("2026-05-14T05:00:00.4Z"), "now");
         let step = |before: &str| zone.step(now, Some(before.parse().unwrap())).text;
         assert_eq!(step("2026-05-14T04:00:00Z"), "17:00:00");
         assert_eq!(step("2026-05-13T04:00:00Z"), "14 May 2026, 17:00:00");

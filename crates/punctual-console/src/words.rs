@@ -12,6 +12,15 @@ pub fn sentence(text: &str) -> String {
     first.to_uppercase().chain(letters).chain(end.chars()).collect()
 }
 
+/// What a message is called: its subject, or the template that makes it.
+pub fn called(subject: &str, template: Option<&str>) -> String {
+    match (subject, template) {
+        ("", Some(template)) => format!("From template {template}"),
+        ("", None) => "(no subject)".to_owned(),
+        (subject, _) => subject.to_owned(),
+    }
+}
+
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pill {

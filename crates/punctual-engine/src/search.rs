@@ -205,7 +205,7 @@ fn plain(note: &str) -> String {
 
 fn title(kind: HitKind, row: &Match) -> String {
     match kind {
-        HitKind::Message if row.title.is_empty() => "(from a template)".to_owned(),
+        HitKind::Message if row.title.is_empty() => "(no subject)".to_owned(),
         _ => line(&row.title),
     }
 }

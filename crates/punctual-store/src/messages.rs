@@ -72,11 +72,15 @@ pub struct MessageSubject {
     pub id: String,
     pub subject: String,
     pub template: Option<String>,
+    pub list_name: Option<String>,
+    /// The beginning of its addresses, as JSON, where it has no subject.
+    pub addresses: Option<String>,
 }
 
 const SUBJECTS: Sql = sql!(
     "messages.subjects", as MessageSubject,
-    "SELECT {columns} FROM messages WHERE id = {any $1}",
+    "SELECT id, subject, template, list_name, CASE WHEN subject = '' THEN SUBSTR(targets, 1, 400) END AS addresses
+     FROM messages WHERE id = {any $1}",
 );
 
 /// The subjects of these messages, without their content.

@@ -32,7 +32,8 @@ pub struct Match {
 }
 
 // What a message is called and found by. A list of ten thousand addresses is searched at its beginning.
-const MESSAGE: &str = "SELECT status AS kind, id, subject AS title,
+const MESSAGE: &str =
+    "SELECT status AS kind, id, COALESCE(NULLIF(subject, ''), 'From template ' || template, '') AS title,
          COALESCE(last_error, list_name, SUBSTR(targets, 1, 200), '') AS note ";
 const MESSAGE_HAS: &str = "(
     {contains $1 subject}
@@ -60,8 +61,8 @@ const MESSAGES_TO: Sql = sql!(
 const MESSAGES: Sql = sql!(
     "search.messages",
     MESSAGE,
-    "FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
-           FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
+    "FROM (SELECT seq, id, kind, status, subject, template, last_error, list_name, targets, business_unit
+           FROM (SELECT seq, id, kind, status, subject, template, last_error, list_name, targets, business_unit
                  FROM notifications ORDER BY seq DESC LIMIT $5) AS n
            WHERE kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
      WHERE ",
@@ -72,7 +73,7 @@ const MESSAGES: Sql = sql!(
 const PARKED: Sql = sql!(
     "search.parked",
     MESSAGE,
-    "FROM (SELECT seq, id, kind, status, subject, last_error, list_name, targets, business_unit
+    "FROM (SELECT seq, id, kind, status, subject, template, last_error, list_name, targets, business_unit
            FROM notifications {sqlite INDEXED BY notifications_parked}
            WHERE status = 'parked' AND kind <> 'event' AND {reach $2 business_unit} ORDER BY seq DESC LIMIT $4) AS w
      WHERE ",

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use crate::{Field, TemplateFault, engine};
+use crate::{Field, TemplateFault, Variant, engine};
 
 /// What begins something in a template. A text without any of these says what it says.
 const MARKS: [&str; 3] = ["{{", "{%", "{#"];
@@ -13,6 +13,14 @@ const ALWAYS: [&str; 2] = ["loop", "range"];
 /// Whether something in this text may be more than text.
 pub fn has_marks(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark))
+}
+
+/// The values that a variant asks for, as paths: `date`, `document.name`. A text that is no template asks for none.
+pub fn variables_of(variant: &Variant) -> BTreeSet<String> {
+    let texts = [Some(&variant.subject), Some(&variant.body), variant.html.as_ref()];
+    let names =
+        texts.into_iter().flatten().flat_map(|text| engine::names_in(Field::Body, text).unwrap_or_default());
+    names.filter(|name| !ALWAYS.contains(&name.split('.').next().unwrap_or(name))).collect()
 }
 
 /// The variables that the texts of one kind of definition see, as paths: `title`, `recipient.address`; `candidate.*` where
@@ -142,9 +150,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Compiled, Variant};
+    use crate::Compiled;
 
     const KNOWN: Variables = Variables(&["title", "recipient.address", "candidate.*"]);
+
+    #[test]
+    fn the_variables_of_a_variant_are_what_it_takes_from_its_values() {
+        let of = |subject: &str, body: &str| {
+            let variant = Variant { subject: subject.into(), body: body.into(), html: None };
+            variables_of(&variant).into_iter().collect::<Vec<_>>()
+        };
+        let loops =
+            "{% for item in items %}{{ loop.index }} {{ item.name }}{% endfor %}{% set n = 1 %}{{ n }}";
+        assert_eq!(of("{{ owner.name|upper }}", loops), ["items", "owner.name"]);
+        assert_eq!(of("{{ date", "{{ date }} {{ 'text' }}"), ["date"]);
+    }
 
     fn rendered(text: &InlineTemplate, context: &serde_json::Value) -> String {
         let variant = Variant { body: text.as_str().to_owned(), ..Variant::default() };

@@ -16,7 +16,7 @@ mod locale;
 use std::fmt;
 
 pub use engine::{Compiled, compile_check};
-pub use inline::{InlineFault, InlineTemplate, Variables, has_marks};
+pub use inline::{InlineFault, InlineTemplate, Variables, has_marks, variables_of};
 pub use locale::{normalise, pick};
 
 /// The longest template text, in bytes. A long mail is 20 KiB.

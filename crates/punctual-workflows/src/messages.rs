@@ -173,12 +173,28 @@ impl Titles for Messages {
         let title = |key: &KeyParts| {
             let id = id(key)?;
             let called = found.get(id.as_str()).and_then(|row| {
-                let template = || row.template.as_ref().map(|name| format!("Message from template {name}"));
+                let template = || {
+                    let name = row.template.as_ref()?;
+                    Some(line(&format!("Message from template {name}{}", to_whom(row))))
+                };
                 Some(line(&row.subject)).filter(|subject| !subject.is_empty()).or_else(template)
             });
             Some(called.unwrap_or_else(|| format!("Message {}", line(&id))))
         };
         Ok(keys.iter().map(title).collect())
+    }
+}
+
+/// Whom a message is to: ` to ann@example.org and others`; messages of one template differ by it.
+fn to_whom(row: &MessageSubject) -> String {
+    if let Some(list) = &row.list_name {
+        return format!(" to list {list}");
+    }
+    let addresses = row.addresses.as_deref().and_then(|text| text.strip_prefix("[\"")).unwrap_or_default();
+    match addresses.split_once('"') {
+        Some((first, "]")) => format!(" to {first}"),
+        Some((first, _)) => format!(" to {first} and others"),
+        None => String::new(),
     }
 }
 

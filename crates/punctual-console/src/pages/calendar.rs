@@ -1,11 +1,12 @@
 //! The calendar: what will be sent on which local day, as a heat map of six weeks, and one day's list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::{Span, civil::Date, tz::Offset};
 use punctual_engine::titles::Titled;
+use punctual_store::work;
 use punctual_wire::reminders::Edge;
 use punctual_workflows::reminders::forecast::{self, Days, Item};
 
@@ -59,6 +60,8 @@ struct Day {
 struct Listed {
     title: String,
     key: String,
+    /// The page of its row, where it is stored already.
+    link: Option<String>,
     zone: String,
     note: String,
     due: When,
@@ -128,7 +131,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         .map(|(_, item)| Titled { kind: &item.workflow, key: &item.key })
         .collect();
     let mut titles = app.engine.titles(&mut reader.conn(), &reach, &shown).await?.into_iter();
+    let keys = shown.iter().map(|one| one.key.to_owned()).collect();
+    let stored = work::by_keys(&mut reader.conn(), &reach, keys).await?;
     drop(reader);
+    let ids: HashMap<&str, i64> = stored.iter().map(|row| (row.key.as_str(), row.id)).collect();
     let mut listed = |items: Vec<(String, Item)>| -> Vec<Listed> {
         let titled = items.into_iter().zip(titles.by_ref());
         titled
@@ -136,6 +142,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
                 due: visit.zone.when(item.due_at, now),
                 note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
                 title,
+                link: ids.get(item.key.as_str()).map(|id| format!("/work/{id}")),
                 key: item.key,
                 zone,
             })

@@ -154,7 +154,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let moments = app.engine.timeline(&visit.viewer.by.reach(), &row.id.to_string()).await?;
     let content = Content::from(app.engine.content_of(&row).await?);
     let shown = [&content.subject, &row.subject].into_iter().find(|text| !text.is_empty());
-    let title = shown.map_or("Notification", |text| text.as_str()).to_owned();
+    let title = shown.cloned().unwrap_or_else(|| words::called("", row.template.as_deref()));
     let frame = visit.frame(&app, &title, "/outbox").await?;
     page(&NotificationPage {
         done: done(&Fields::of_query(&uri)),

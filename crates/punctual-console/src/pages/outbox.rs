@@ -3,6 +3,7 @@
 mod act;
 mod file;
 mod filter;
+mod from_template;
 mod message;
 
 pub(super) use act::done;
@@ -53,6 +54,7 @@ pub fn routes() -> Router<Shared> {
         .route("/outbox.csv", get(file::csv))
         .route("/outbox/confirm", post(act::confirm))
         .route("/outbox/act", post(act::act))
+        .route("/outbox/preview", post(message::preview))
         .merge(pages::<message::Messages>())
 }
 
@@ -312,7 +314,7 @@ pub(super) fn shaped(
         reason,
         id: row.id.to_string(),
         version: row.version,
-        subject: row.subject,
+        subject: words::called(&row.subject, row.template.as_deref()),
         site: row.source_site,
         list: row.list_name,
         recipient: String::new(),

@@ -123,7 +123,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let orphans = orphans.into_iter();
     let done = match fields.text("done") {
-        "deleted" => Some("The subscription is removed; its runs stay on record."),
+        "deleted" => Some("The report is removed; its runs stay on record."),
         _ => None,
     };
     page(&ReportsPage {
@@ -144,7 +144,7 @@ fn sentence(rows: &[Row], more: bool) -> String {
     }
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let active = rows.iter().filter(|row| row.is_active).count();
-    let all = words::counted(count(rows.len()), "subscription", "subscriptions");
+    let all = words::counted(count(rows.len()), "report", "reports");
     let mut text = if more { format!("The first {all}") } else { all };
     text.push_str(&format!(", {} active", words::grouped(count(active))));
     let next = rows

@@ -11,8 +11,9 @@ mod policy;
 mod retention;
 mod sites;
 mod subscribers;
-mod templates;
+pub(in crate::pages) mod templates;
 mod units;
+mod uses;
 
 use askama::Template;
 use axum::{Router, extract::State, routing::get};

@@ -60,6 +60,10 @@ struct SourcesPage {
     /// By name and address.
     types: Vec<(String, String)>,
     kind: String,
+    /// The beginning of an id that is looked for, and where everything is searched for it.
+    q: String,
+    everywhere: String,
+    all: String,
     rows: Vec<Row>,
     next: Option<String>,
     sentence: String,
@@ -85,12 +89,22 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let types = sources::types(&mut reader.conn(), &visit.viewer.by.reach()).await?;
     let asked = fields.text("type");
     let kind = types.iter().find(|kind| *kind == asked).or(types.first()).cloned().unwrap_or_default();
-    let (reach, after) = (visit.viewer.by.reach(), fields.text("after"));
-    let found = sources::stretch(&mut reader.conn(), &reach, &kind, after, ROWS).await?;
+    let (reach, after, q) = (visit.viewer.by.reach(), fields.text("after"), fields.text("q").trim());
+    // Ids that begin alike stand together, behind the one that is no longer than their beginning.
+    let own = match (q, after) {
+        (_, "") if !q.is_empty() => sources::get(&mut reader.conn(), &reach, &kind, q).await?,
+        _ => None,
+    };
+    let start = if after.is_empty() { q } else { after };
+    let mut found = sources::stretch(&mut reader.conn(), &reach, &kind, start, ROWS).await?;
     drop(reader);
-    let next = found
-        .next
-        .map(|next| format!("/sources{}", links::query([("type", kind.as_str()), ("after", next.as_str())])));
+    let read = found.rows.len();
+    found.rows.retain(|row| row.source_id.starts_with(q));
+    let next = found.next.filter(|_| found.rows.len() == read).map(|next| {
+        let pairs = [("type", kind.as_str()), ("q", q), ("after", next.as_str())];
+        format!("/sources{}", links::query(pairs))
+    });
+    let rows = own.filter(|row| !row.deleted).into_iter().chain(found.rows);
     let query = links::query([("type", kind.as_str())]);
     page(&SourcesPage {
         frame: visit.frame(&app, "Sources", "/sources").await?,
@@ -98,7 +112,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         add: visit.viewer.may_author().then(|| format!("/sources/new{query}")),
         import: format!("/sources/import{query}"),
         done: (fields.text("done") == "removed").then_some("The source is removed."),
-        rows: found.rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        rows: rows.map(|row| shaped(row, &visit, now)).collect(),
+        everywhere: format!("/search{}", links::query([("q", q)])),
+        all: of_type(&kind),
+        q: q.to_owned(),
         types: types.into_iter().map(|kind| (kind.clone(), of_type(&kind))).collect(),
         kind,
         next,

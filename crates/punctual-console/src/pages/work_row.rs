@@ -134,7 +134,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .map(|one| Sent {
                 pill: words::notification(one.status),
                 id: one.id.to_string(),
-                subject: one.subject,
+                subject: words::called(&one.subject, one.template.as_deref()),
                 channel: one.channel.to_string(),
             })
             .collect(),
@@ -241,7 +241,7 @@ fn happened<'r>(
     }
     for one in sent {
         all.push(Happened {
-            detail: one.subject.clone(),
+            detail: words::called(&one.subject, one.template.as_deref()),
             link: Some(format!("/notifications/{}", one.id)),
             ..Happened::new(one.created_at, format!("Made a notification for {}", one.channel))
         });

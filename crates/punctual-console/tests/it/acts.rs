@@ -117,6 +117,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("/inbox", "a mark in somebody's own inbox"),
     ("/operations/preview", LOOKS),
     ("/outbox/confirm", LOOKS),
+    ("/outbox/preview", LOOKS),
     ("/reminders/preview", LOOKS),
     ("/reports/check", LOOKS),
     ("/reports/preview", LOOKS),

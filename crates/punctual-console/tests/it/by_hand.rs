@@ -1,5 +1,10 @@
 //! Messages and schedules that somebody makes by hand.
 
+use punctual_engine::{
+    Actor,
+    commands::{NewTemplate, Seen},
+};
+use punctual_templates::Variant;
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 
@@ -11,16 +16,18 @@ use crate::{
 on_both! {
     a_message_is_written_by_hand_and_sent;
     a_message_is_sent_at_its_time_to_addresses;
+    a_message_is_written_from_a_template;
     a_message_for_a_channel_that_does_not_exist_is_taken_with_a_warning;
     what_is_wrong_with_a_message_stands_at_its_field;
     a_schedule_is_planned_by_hand_and_moved_by_its_key;
     who_may_not_write_sees_no_form;
 }
 
-const MESSAGE: [(&str, &str); 5] = [
+const MESSAGE: [(&str, &str); 6] = [
     ("version", ""),
     ("/to", "list"),
     ("/list", "ops"),
+    ("/from", "text"),
     ("/subject", "Water is off"),
     ("/body", "Until noon."),
 ];
@@ -57,6 +64,74 @@ async fn a_message_is_sent_at_its_time_to_addresses(bed: TestBed) {
     assert!(bed.sent().is_empty());
     bed.run_to("2026-05-20T09:01:00Z").await;
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
+}
+
+async fn a_message_is_written_from_a_template(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    bed.list("ops", "email:default", &["ann@example.org"]).await;
+    let variant = |subject: &str, body: &str| {
+        let body = body.to_owned();
+        Variant { subject: subject.to_owned(), html: Some(format!("<p>{body}</p>")), body }
+    };
+    let variants = [
+        ("en".to_owned(), variant("{{ document }} expires", "Ask {{ owner.name }}.")),
+        ("de".to_owned(), variant("{{ document }} läuft ab", "Bitte {{ owner.name }} fragen.")),
+    ];
+    let new = NewTemplate { name: "due".into(), default_locale: "en".into(), variants: variants.into() };
+    bed.engine.replace_template(&Actor::named("test"), Seen::Nothing, new).await.unwrap();
+
+    // The link of the template leads to a form that asks for its variables, with the message beside it.
+    let edit = client.page("/settings/templates/edit?key=due").await;
+    assert!(edit.contains("href=\"/outbox/new?template=due\""), "{edit}");
+    let form = client.page("/outbox/new?template=due").await;
+    for name in ["/template", "/locale", "/context/document", "/context/owner/name"] {
+        assert!(form.contains(&format!("name=\"{name}\"")), "{name}: {form}");
+    }
+    assert!(form.contains("[document] expires") && form.contains("Without a value: document, owner.name."));
+    let of_template = with(&MESSAGE, &[("/from", "template"), ("/template", "due")]);
+    let filled = with(&of_template, &[("/context/document", "Licence"), ("/locale", "de")]);
+    let preview = client.act("/outbox/preview", &filled).await.text;
+    assert!(
+        preview.contains("Licence läuft ab") && preview.contains("Bitte [owner.name] fragen."),
+        "{preview}"
+    );
+
+    // Every value that is missing is named at its field; nothing is stored.
+    let refused = client.act("/outbox/save", &of_template).await;
+    refused_at(&refused, "f-context-document");
+    refused_at(&refused, "f-context-owner-name");
+    let refused = client.act("/outbox/save", &filled).await;
+    refused_at(&refused, "f-context-owner-name");
+    assert!(refused.text.contains("value=\"Licence\"") && refused.text.contains("owner.name is missing."));
+    refused_at(&client.act("/outbox/save", &with(&MESSAGE, &[("/from", "template")])).await, "f-template");
+    let two_lines = [("/context/document", "Licence\nnow"), ("/context/owner/name", "Ben")];
+    refused_at(&client.act("/outbox/save", &with(&of_template, &two_lines)).await, "f-template");
+    assert!(bed.notifications().await.is_empty());
+
+    let filled = with(&filled, &[("/context/owner/name", "Ben"), ("/replyTo", "desk@example.org")]);
+    work_of(&client.act("/outbox/save", &filled).await);
+    bed.run_for(1).await;
+    let sent = bed.sent().remove(0);
+    assert_eq!((sent.subject.as_str(), sent.body.as_str()), ("Licence läuft ab", "Bitte Ben fragen."));
+    assert_eq!(sent.html.as_deref(), Some("<p>Bitte Ben fragen.</p>"));
+
+    // It has no subject of its own: it is called by its template wherever it stands.
+    let two = [("/to", "targets"), ("/targets", "ann@example.org\nben@example.org")];
+    let later = with(&with(&filled, &two), &[("/sendAt", "2026-05-20T09:00")]);
+    work_of(&client.act("/outbox/save", &later).await);
+    let planned = client.page("/work").await;
+    assert!(planned.contains("Message from template due to ann@example.org and others"), "{planned}");
+    let lost = with(&with(&filled, &two), &[("/channel", "no:such")]);
+    assert_eq!(client.act("/outbox/save", &lost).await.status, 303);
+    bed.run_for(1).await;
+    let parked = bed.notifications().await.into_iter().find(|row| row.status.as_str() == "parked").unwrap();
+    let row = format!("{}:{}", parked.id, parked.version);
+    let asked = client.act("/outbox/confirm", &[("action", "retry"), ("row", &row)]).await.text;
+    assert!(asked.contains("<span class=\"item-title\">From template due</span>"), "{asked}");
+    for path in ["/", "/outbox?status=parked", "/outbox.csv?status=parked", "/search?q=ann%40example.org"] {
+        assert!(client.page(path).await.contains("From template due"), "{path}");
+    }
+    bed.leaves_open("one is planned");
 }
 
 async fn a_message_for_a_channel_that_does_not_exist_is_taken_with_a_warning(bed: TestBed) {

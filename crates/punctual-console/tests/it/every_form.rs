@@ -151,6 +151,7 @@ const TAKE_ANYTHING: &[&str] = &[
 const ELSEWHERE: &[&str] = &[
     // Buttons beside the forms of editors: they show what is typed.
     "/operations/preview",
+    "/outbox/preview",
     "/reminders/preview",
     "/settings/templates/html",
     "/settings/templates/preview",

@@ -74,6 +74,48 @@ fn a_user_is_invited_for_one_unit_in_a_browser() {
 }
 
 #[test]
+fn a_message_is_written_from_a_template_in_a_browser() {
+    on_sqlite(async |bed| {
+        bed.list("ops", "email:default", &["ann@example.org"]).await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        follow(&mut stage, "Settings").await;
+        follow(&mut stage, "Templates").await;
+        follow(&mut stage, "Add a template").await;
+        fill(&mut stage, "/name", "due").await;
+        fill(&mut stage, "/variants/en/subject", "{{ document }} expires").await;
+        fill(&mut stage, "/variants/en/body", "On {{ date }}.").await;
+        follow(&mut stage, "Create template").await;
+        follow(&mut stage, "Write a message from it").await;
+        let subject =
+            |text: &str| format!("document.querySelector('#message-subject')?.textContent === '{text}'");
+        stage.browser.until(&subject("[document] expires")).await;
+        fill(&mut stage, "/list", "ops").await;
+        // The message beside the form follows what is typed; nothing is sent without a value.
+        fill(&mut stage, "/context/document", "Licence").await;
+        stage.browser.until(&subject("Licence expires")).await;
+        stage.browser.picture("message-from-template-1280-light").await;
+        follow(&mut stage, "Create message").await;
+        stage.browser.is_in("/context/date").await;
+        let typed = "document.querySelector('[name=\"/context/document\"]').value";
+        assert_eq!(stage.browser.eval(typed).await, "Licence");
+        fill(&mut stage, "/context/date", "14 May").await;
+        follow(&mut stage, "Create message").await;
+        assert_eq!(stage.texts("h1 .pill").await, ["waiting"]);
+        bed.run_for(1).await;
+        assert_eq!(
+            (bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()),
+            ("Licence expires", "On 14 May.")
+        );
+        // In the lists it is called by its template.
+        stage.open("/outbox").await;
+        assert_eq!(stage.texts("td.subject a").await, ["From template due"]);
+        forgive_refusals(&mut stage);
+        stage.finish();
+    });
+}
+
+#[test]
 fn a_missing_list_is_made_and_its_messages_are_retried_in_a_browser() {
     on_sqlite(async |bed| {
         for (list, subject) in [

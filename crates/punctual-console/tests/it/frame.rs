@@ -206,6 +206,21 @@ fn people_are_helped_where_there_is_nothing_in_a_browser() {
         follow(&mut stage, "Use the browser's zone").await;
         assert_eq!(stage.texts(".zones summary").await, ["Times: Auckland"]);
 
+        // Every page is two touches away on a phone; on a desk they stand beside.
+        let menu = "document.querySelector('.menu').checkVisibility()";
+        assert_eq!(stage.browser.eval(menu).await, json!(false));
+        stage.browser.size(360, 780).await;
+        assert_eq!(stage.browser.eval(menu).await, json!(true));
+        stage.browser.follow(".menu").await;
+        let pages = stage.texts("section[aria-label=Pages] .item-title").await;
+        for page in ["Audit", "Nodes", "Retention"] {
+            assert!(pages.contains(&page.to_owned()), "{page}: {pages:?}");
+        }
+        assert!(
+            stage.texts("section[aria-label=Actions] .item-title").await.contains(&"My account".to_owned())
+        );
+        stage.browser.size(1280, 860).await;
+
         // The session ends while a form is being filled in.
         stage.open("/settings/lists/new").await;
         fill(&mut stage, "/name", "night").await;

@@ -104,6 +104,7 @@ async fn what_is_planned_for_an_address_stands_on_its_page(bed: TestBed) {
             ("version", ""),
             ("/to", "targets"),
             ("/targets", to),
+            ("/from", "text"),
             ("/subject", "Water is off"),
             ("/body", "Until noon."),
             ("/sendAt", "2026-05-20T09:00"),

@@ -24,6 +24,7 @@ use crate::{
 on_both! {
     a_calendar_shows_the_month_the_week_and_a_list;
     an_event_is_made_and_changed_with_a_form;
+    an_event_says_which_of_its_people_are_not_known;
     a_form_with_faults_comes_back_with_what_was_entered;
     one_event_shows_its_messages_and_what_was_sent;
     what_is_out_of_step_is_shown_and_repaired;
@@ -125,6 +126,27 @@ async fn a_calendar_shows_the_month_the_week_and_a_list(bed: TestBed) {
     assert!(other.contains("July 2026") && other.contains("0 events and 0 tasks in July."), "{other}");
     // Nonsense in the address is no fault of anybody.
     client.page("/operations?view=year&on=yesterday").await;
+}
+
+async fn an_event_says_which_of_its_people_are_not_known(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    let id = put(&bed, event(&bed, "Board meeting", "2026-05-28T06:00:00Z", 3)).await;
+    let path = format!("/operations/events/{id}");
+    let page = client.page(&format!("{path}?done=created")).await;
+    assert!(page.contains("Nobody is notified: none of its people is known."), "{page}");
+    assert!(page.contains("2 of its people are not known and get nothing"), "{page}");
+    assert!(page.contains("Saved.") && !page.contains("Its people will be notified"), "{page}");
+    // The button leads to a form with the name that the event has for them.
+    assert!(page.contains("href=\"/operations/people/new?id=ben\">Add ben</a>"), "{page}");
+    let form = client.page("/operations/people/new?id=ben").await;
+    assert!(form.contains("name=\"id\" value=\"ben\""), "{form}");
+    person(&bed, "ann").await;
+    let page = client.page(&path).await;
+    assert!(page.contains("One of its people is not known and gets nothing"), "{page}");
+    assert!(page.contains("Its people are notified"), "{page}");
+    person(&bed, "ben").await;
+    assert!(!client.page(&path).await.contains("not known"));
+    bed.leaves_open("an event is planned");
 }
 
 async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {

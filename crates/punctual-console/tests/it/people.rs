@@ -232,6 +232,9 @@ fn people_and_organisations_are_kept_in_a_browser() {
         stage.browser.click("input[name=id]").await;
         stage.browser.write("ben").await;
         stage.browser.click("input[name=timeZone]").await;
+        // The browser's zones are offered.
+        let offered = "[...document.activeElement.list.options].some((one) => one.value === 'Europe/Berlin')";
+        assert_eq!(stage.browser.eval(offered).await, Value::Bool(true));
         stage.browser.write("Europe/Berln").await;
         stage.browser.follow(".form button.primary").await;
         assert!(stage.texts(".fault").await[0].contains("Europe/Berlin"));

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply, attribute, rows},
+    every_figure::count,
     every_form::unescaped,
 };
 
@@ -110,8 +111,7 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     save(&client, &as_json(&text)).await.leads_to("/reminders?saved=yes");
     let list = client.page("/reminders?saved=yes").await;
     assert!(
-        list.contains("1 reminder, 1 active.")
-            && list.contains("30 days before, 7 days before, 1 day before"),
+        list.contains("1 reminder, 1 active.") && list.contains("30, 7 and 1 days before expiresOn"),
         "{list}"
     );
     let id = rows(&list).remove(0);
@@ -400,11 +400,25 @@ async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     let list = client.page("/sources?type=document").await;
     assert_eq!(rows(&list).len(), 50);
     assert!(list.contains("/sources?type=document&#38;after=49"), "{list}");
+    // Found by the beginning of their ids, over pages too.
+    let found = rows(&client.page("/sources?type=document&q=1").await);
+    assert_eq!((found.len(), found[0].as_str(), found[9].as_str()), (10, "10", "19"));
+    assert_eq!(rows(&client.page("/sources?type=document&q=07").await), ["07"]);
+    let none = client.page("/sources?type=document&q=7x").await;
+    assert!(none.contains("No document has an id that begins with “7x”"), "{none}");
+    assert!(none.contains("href=\"/search?q=7x\""), "{none}");
+    for id in 0..120 {
+        put_source(&bed, "visit", &format!("a{id:03}"), &json!({ "on": "2026-06-20" })).await;
+    }
+    put_source(&bed, "visit", "b", &json!({ "on": "2026-06-20" })).await;
+    assert_eq!(count(&client, "/sources?type=visit&q=a").await, 120);
+    assert_eq!(count(&client, "/sources?type=visit").await, 121);
     let calendar = client.page("/calendar").await;
     assert!(calendar.contains("180 messages are to be sent in these six weeks"), "{calendar}");
     assert!(calendar.contains("aria-label=\"21 May: 60\""), "{calendar}");
     let day = client.page("/calendar?from=2026-05-11&day=2026-06-13").await;
     assert!(day.contains("First aid, document 00"), "{day}");
+    assert_eq!(day.matches("<li data-row><a href=\"/work/").count(), 60, "each leads to its row: {day}");
     assert!(client.page("/calendar?from=nonsense").await.contains("180 messages"));
     let why = client.page("/why?type=document&id=01&date=2026-06-13").await;
     assert!(why.contains("Waits for its due time") && why.contains("Planned"), "{why}");

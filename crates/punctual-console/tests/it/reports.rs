@@ -69,7 +69,7 @@ fn set_clock(bed: &TestBed, at: &str) {
 async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
-    assert!(client.page("/reports").await.contains("No report subscriptions yet"));
+    assert!(client.page("/reports").await.contains("No reports yet"));
     assert!(client.page("/reports/new?as=json").await.contains("&#34;cron&#34;: &#34;0 8 * * MON&#34;"));
     set_clock(&bed, "2026-10-20T12:00:00Z");
     // The nights on which the clock changes, at a time that one of them has twice and the other not at all.
@@ -83,7 +83,7 @@ async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: TestBe
     assert_eq!(rows(&list).len(), 2);
     assert!(
         list.contains(
-            "2 subscriptions, 2 active; the next is Nights of the clock, Sun 25 Oct 2026, 02:30 CEST Berlin."
+            "2 reports, 2 active; the next is Nights of the clock, Sun 25 Oct 2026, 02:30 CEST Berlin."
         ),
         "{list}"
     );
@@ -124,7 +124,7 @@ async fn the_mail_is_shown_as_it_will_look_and_nothing_is_sent(bed: TestBed) {
     let wrong = client.act("/reports/preview", &[("definition", "{\"name\": \"<b>\"}")]).await;
     assert!(wrong.text.contains("/cadence") && !wrong.text.contains("<b>"), "{}", wrong.text);
     assert_eq!(bed.sent().len(), sent, "a preview sends nothing");
-    assert!(client.page("/reports").await.contains("No report subscriptions yet"), "and keeps nothing");
+    assert!(client.page("/reports").await.contains("No reports yet"), "and keeps nothing");
 }
 
 async fn a_run_shows_its_owner_its_files_and_its_deliveries(bed: TestBed) {
@@ -276,7 +276,7 @@ async fn a_subscription_is_written_in_fields_and_read_back_into_them(bed: TestBe
     );
     let checked = client.act("/reports/check", &filled(&[])).await;
     assert!(checked.text.contains("Mon ") && checked.text.contains("08:00 CE"), "{}", checked.text);
-    assert!(client.page("/reports").await.contains("No report subscriptions yet"), "a check keeps nothing");
+    assert!(client.page("/reports").await.contains("No reports yet"), "a check keeps nothing");
     let saved = client.act("/reports/new", &filled(&[])).await;
     let place = saved.headers["location"].to_str().unwrap().to_owned();
     let guid = place.trim_start_matches("/reports/").split('?').next().unwrap().to_owned();
@@ -348,7 +348,7 @@ async fn what_is_wrong_in_the_fields_stands_beside_them(bed: TestBed) {
     assert!(unknown.text.contains("none is configured on this server"), "{}", unknown.text);
     let twice = client.act("/reports/new", &filled(&[("cadence", "daily"), ("sendTime", "06:00")])).await;
     assert!(twice.text.contains("fires more than once in a week"), "{}", twice.text);
-    assert!(client.page("/reports").await.contains("No report subscriptions yet"));
+    assert!(client.page("/reports").await.contains("No reports yet"));
 }
 
 async fn who_may_only_read_has_no_buttons_and_units_are_kept_apart(bed: TestBed) {
@@ -543,6 +543,7 @@ fn people_subscribe_look_at_runs_and_move_over() {
         let link = stage.browser.eval("location.pathname").await.as_str().unwrap().to_owned();
         stage.browser.follow("td.subject a").await;
         assert!(stage.texts(".items .item-title").await.contains(&"chart.svg".to_owned()));
+        assert_eq!(stage.texts("[data-live=sent] .pill").await, ["delivered"]);
         let drawn = "document.querySelector('img.report-chart').complete && document.querySelector('img.report-chart').naturalWidth > 0";
         stage.browser.until(drawn).await;
         let run = stage.browser.eval("location.pathname").await.as_str().unwrap().to_owned();

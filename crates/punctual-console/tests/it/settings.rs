@@ -10,7 +10,10 @@ use punctual_store::{api_keys, business_units, channels, lists, sites, subscribe
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Reply, attribute, rows};
+use crate::{
+    client::{Client, Reply, attribute, rows},
+    reminders,
+};
 
 on_both! {
     every_page_of_the_settings_is_shown_and_leads_on;
@@ -363,6 +366,18 @@ async fn a_list_is_made_from_a_link_and_changed(bed: TestBed) {
     let page = client.page("/settings/lists").await;
     assert_eq!(rows(&page), ["cold-chain"]);
     assert!(page.contains("2 addresses") && page.contains("memory:default"), "{page}");
+    let page = client.page("/settings/lists/edit?key=cold-chain").await;
+    assert!(page.contains("2 addresses over memory:default."), "{page}");
+    for link in ["/outbox?list=cold-chain", "/outbox/new?list=cold-chain"] {
+        assert!(page.contains(&format!("href=\"{link}\"")), "{link}: {page}");
+    }
+    assert!(page.contains("No reminder, report or survey uses it."), "{page}");
+    let mut reminder = reminders::definition();
+    reminder["recipients"] = json!({ "list": "cold-chain" });
+    let saved = reminders::save(&client, &reminders::as_json(&reminder.to_string())).await;
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let page = client.page("/settings/lists/edit?key=cold-chain").await;
+    assert!(page.contains("<span class=\"item-title\">First aid</span>"), "{page}");
     let many: String = (0..10_000).map(|n| format!("person-{n}@example.org\n")).collect();
     let large = with(&fields, &[("/name", "large"), ("/type", "email"), ("/targets", &many)]);
     client.act("/settings/lists/save", &large).await.leads_to("/settings/lists/edit?key=large&done=saved");
@@ -435,7 +450,10 @@ async fn a_key_is_shown_once_and_revoked(bed: TestBed) {
     assert_eq!((row.scopes.as_str(), row.business_units.as_deref()), ("send read", Some("[\"nz\"]")));
     let page = client.page("/settings/keys").await;
     assert!(page.contains("billing") && !page.contains(&secret));
+    // Signing in is a use of the key; whoever looks for keys that nobody needs relies on it.
+    assert_eq!(page.matches("never used").count(), 1, "{page}");
     client.nobody().sign_in(&secret).await.leads_to("/");
+    assert!(!client.page("/settings/keys").await.contains("never used"));
     client.act("/settings/keys/delete", &[("key", &row.id)]).await.leads_to("/settings/keys?done=revoked");
     assert_ne!(client.nobody().sign_in(&secret).await.status, 303, "it no longer signs in");
     assert!(client.page("/settings/keys").await.contains("revoked</span>"));

@@ -41,7 +41,8 @@ pub struct CauseCount {
 }
 
 // A message with a template has no stored subject.
-const PARKED_ROW: &str = "SELECT seq, id, kind, COALESCE(NULLIF(subject, ''), template, '') AS title,
+const PARKED_ROW: &str =
+    "SELECT seq, id, kind, COALESCE(NULLIF(subject, ''), 'From template ' || template, '') AS title,
          COALESCE(reason_code, '') AS reason, ";
 /// What a parked notification's cause is about; lists that open a cause go by it too.
 pub(crate) const ABOUT: &str = "CASE WHEN reason_code = 'list-unknown' THEN COALESCE(list_name, '')

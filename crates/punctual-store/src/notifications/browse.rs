@@ -22,6 +22,8 @@ pub struct ListedNotification {
     pub channel: ChannelKey,
     pub list_name: Option<String>,
     pub subject: String,
+    /// The template that makes the subject, where the message has none of its own.
+    pub template: Option<String>,
     pub status: NotificationStatus,
     pub priority: i64,
     pub ready_at: Timestamp,

@@ -64,6 +64,8 @@ struct OnePage {
     done: Option<&'static str>,
     details: Vec<(&'static str, String)>,
     people: Vec<Person>,
+    /// Those who get nothing, and where each is made known.
+    unknown: Vec<(String, String)>,
     rules: Vec<Rule>,
     occurrences: Vec<Occurrence>,
     has_start: bool,
@@ -140,6 +142,12 @@ async fn show(
     let known = people::named(&mut reader.conn(), ids.clone()).await?;
     drop(reader);
     let known = |id: &String| known.get(row.business_unit.as_deref(), id);
+    let unknown: Vec<(String, String)> = ids
+        .iter()
+        .filter(|id| known(id).is_none())
+        .map(|id| (id.clone(), format!("/operations/people/new{}", links::query([("id", id.as_str())]))))
+        .collect();
+    let reaches_nobody = unknown.len() == ids.len();
     let people = ids
         .iter()
         .map(|id| match known(id) {
@@ -222,10 +230,14 @@ async fn show(
     page(&OnePage {
         frame: visit.frame(&app, &row.title, "/operations").await?,
         here: format!("/operations/{kind}/{id}"),
-        sentence: sentence(&own, now, &visit),
-        done: done(&Fields::of_query(&uri)),
+        sentence: match reaches_nobody {
+            true => "Nobody is notified: none of its people is known.".to_owned(),
+            false => sentence(&own, now, &visit),
+        },
+        done: done(&Fields::of_query(&uri), reaches_nobody),
         details,
         people,
+        unknown,
         rules: own
             .iter()
             .map(|rule| Rule {
@@ -290,8 +302,9 @@ fn says(rule: &RuleRow) -> String {
     spec_of(rule).map_or_else(|| "A rule that cannot be read".to_owned(), |spec| when::in_words(&spec))
 }
 
-fn done(fields: &Fields) -> Option<&'static str> {
+fn done(fields: &Fields, reaches_nobody: bool) -> Option<&'static str> {
     Some(match fields.text("done") {
+        "created" | "saved" if reaches_nobody => "Saved.",
         "created" => "Saved. Its people will be notified.",
         "saved" => "Saved. Its scheduled messages were moved.",
         "repaired" => "The rule is in step again.",

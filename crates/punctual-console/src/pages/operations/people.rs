@@ -257,9 +257,11 @@ impl Entered {
     }
 }
 
-async fn new(State(app): State<Shared>, visit: Visit) -> Page {
+async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     visit.must_author()?;
-    let entered = Entered { channels: "email".into(), ..Entered::default() };
+    // An event that names somebody who is not known leads here with the name.
+    let id = Fields::of_query(&uri).text("id").to_owned();
+    let entered = Entered { id, channels: "email".into(), ..Entered::default() };
     form(&app, &visit, entered, Opened::default(), Vec::new()).await
 }
 
@@ -303,7 +305,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, opened: Opened, faults
         all = addresses.first().map(|address| recipients::link(address));
         about = addresses
             .iter()
-            .map(|address| (recipients::link(address), format!("Explain {address}")))
+            .map(|address| (recipients::link(address), format!("Everything to {address}")))
             .chain(recipients::acts(app, visit, ("person", &row.id), &addresses).await?)
             .collect();
     }

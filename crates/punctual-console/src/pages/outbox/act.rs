@@ -106,7 +106,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     };
     let items = ready.iter().map(|row| Item {
         link: format!("/notifications/{}", row.id),
-        title: row.subject.clone(),
+        title: words::called(&row.subject, row.template.as_deref()),
         note: words::reason(row.reason_code.as_deref()),
         pill: words::notification(row.status),
     });

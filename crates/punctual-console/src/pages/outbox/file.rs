@@ -70,7 +70,7 @@ fn cells(row: ListedNotification, recipient: Option<String>) -> Vec<Cell> {
     let why = words::reason(row.reason_code.as_deref());
     vec![
         Cell::Text(row.id.to_string()),
-        Cell::Text(row.subject),
+        Cell::Text(words::called(&row.subject, row.template.as_deref())),
         Cell::Text(row.status.as_str().to_owned()),
         text(row.list_name),
         text(recipient),

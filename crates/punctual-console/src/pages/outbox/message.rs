@@ -1,10 +1,11 @@
-//! A message that somebody writes by hand: to a list or to addresses, now or at a time.
+//! A message that somebody writes by hand: to a list or to addresses, in words of its own or from a template, now or at a time.
 
+use axum::extract::State;
 use punctual_engine::{CommandError, EnsureOutcome, Ensured, Handed, commands::Seen};
 use punctual_model::{
     Audience, ChannelKey, Envelope, NewNotification, NotificationId, delivery_policy::Handling,
 };
-use punctual_store::{channels, lists};
+use punctual_store::{channels, lists, templates};
 use punctual_wire::{Code, FieldError, Problem, content::Content, messages::MessageRequest};
 use punctual_workflows::{
     due_window,
@@ -12,12 +13,15 @@ use punctual_workflows::{
 };
 use serde_json::{Map, Value, json};
 
-use super::OFFERED;
+use super::{
+    OFFERED,
+    from_template::{self, Chosen},
+};
 use crate::{
-    App,
-    answer::{Refusal, over_quota},
-    editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored},
-    form::Fields,
+    App, Shared,
+    answer::{Page, Refusal, over_quota},
+    editor::{Done, Field, Form, Kind, Listing, Part, Refused, Resource, Stored, again},
+    form::{Fields, Signed},
     frame::Visit,
     pages::{settings::offered_units, work::out_of_window, work_row::CHANNEL_UNKNOWN},
 };
@@ -40,17 +44,22 @@ impl Resource for Messages {
         visit.must_author()
     }
 
-    /// What is sent has no field that says to whom it goes; the form asks for one of the two.
+    /// What is sent has no field that says to whom it goes, or where its text comes from; the form asks for one of two.
     fn to_form(request: &Value) -> Value {
         let mut draft = request.clone();
         let to = if request.get("targets").is_some() { "targets" } else { "list" };
-        draft["to"] = to.into();
+        let from = if request.get("template").is_some() { "template" } else { "text" };
+        (draft["to"], draft["from"]) = (to.into(), from.into());
         draft
     }
 
     fn of_form(mut draft: Value) -> Value {
         if let Some(fields) = draft.as_object_mut() {
             fields.remove("to");
+            // Where a template is wanted and none is chosen, that is what is missing.
+            if fields.remove("from").is_some_and(|from| from == "template") {
+                fields.entry("template").or_insert_with(|| "".into());
+            }
         }
         draft
     }
@@ -68,11 +77,30 @@ impl Resource for Messages {
         Ok(None)
     }
 
-    async fn form(app: &App, visit: &Visit, _: &Value, _: Option<&Stored>) -> Result<Form, Refusal> {
+    async fn form(app: &App, visit: &Visit, draft: &Value, _: Option<&Stored>) -> Result<Form, Refusal> {
         let mut reader = app.engine.store.read_for_people().await?;
         let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
         let keys = channels::all(&mut reader.conn()).await?;
+        let stored = templates::page(&mut reader.conn(), "", OFFERED).await?;
         drop(reader);
+        let mut names: Vec<String> = stored.into_iter().map(|row| row.name).collect();
+        let chosen = Chosen::of(app, draft).await?;
+        // One that a link names may be beyond those that are offered.
+        let named = chosen.as_ref().map(|one| one.name.clone()).filter(|name| !names.contains(name));
+        names.extend(named);
+        let mut choices = vec![(String::new(), "choose one".to_owned())];
+        choices.extend(names.into_iter().map(|name| (name.clone(), name)));
+        let from = Kind::choice(&[("text", "written here"), ("template", "from a template")]);
+        let mut message = vec![
+            Field::new("/from", "Text and subject", from).again(),
+            Field::new("/template", "Template", Kind::Choice(choices))
+                .required()
+                .again()
+                .only("/from=template"),
+            Field::text("/subject", "Subject").required().prose().wide().only("/from=text"),
+            Field::new("/body", "Text", Kind::Area).required().prose().only("/from=text"),
+        ];
+        message.extend(chosen.iter().flat_map(Chosen::fields));
         let offered = |name: String| (name, String::new());
         let zone = &visit.zone;
         let to = Kind::choice(&[("list", "a list"), ("targets", "addresses")]);
@@ -90,13 +118,7 @@ impl Resource for Messages {
                         .hint("If empty, that of the list or email:default."),
                 ],
             ),
-            Part::new(
-                "Message",
-                vec![
-                    Field::text("/subject", "Subject").required().prose().wide(),
-                    Field::new("/body", "Text", Kind::Area).required().prose(),
-                ],
-            ),
+            Part::new("Message", message),
             Part::new(
                 "Time and topic",
                 vec![
@@ -107,7 +129,31 @@ impl Resource for Messages {
                     Field::text("/businessUnit", "Business unit").offering(offered_units(app, visit).await?),
                 ],
             ),
+            Part::new(
+                "HTML, replies and fallback",
+                vec![
+                    Field::new("/html", "HTML", Kind::Area)
+                        .hint("Mail programs show it instead of the text.")
+                        .only("/from=text"),
+                    Field::text("/replyTo", "Reply to")
+                        .hint("Where answers to a mail go, if not to its sender."),
+                    Field::new("/failover", "Fallback channels", Kind::Words).hint(
+                        "Tried in this order if the first one fails, such as sms:default, email:default.",
+                    ),
+                ],
+            )
+            .folded(),
         ]))
+    }
+
+    async fn beside(
+        app: &App,
+        _: &Visit,
+        _: Option<&Stored>,
+        draft: &Value,
+        _: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        from_template::beside(app, draft).await
     }
 
     async fn save(app: &App, visit: &Visit, _: Seen, mut draft: Value) -> Result<Done, Refused> {
@@ -115,8 +161,20 @@ impl Resource for Messages {
         if draft.get("sendAt").is_none() {
             draft["sendAt"] = json!(now.to_string());
         }
+        if draft["template"] == "" {
+            return Err(vec![FieldError::new("/template", Code::MissingField, "Template is missing.")].into());
+        }
         let MessageRequest { id, send_at: at, revive, content, handling } = MessageRequest::read(&draft, "")?;
         only_by_programs(&content)?;
+        if let Some(chosen) = Chosen::named(app, content.template.as_deref().unwrap_or_default())
+            .await
+            .map_err(Refused::Other)?
+        {
+            let faults = chosen.faults(&content).await.map_err(Refused::Other)?;
+            if !faults.is_empty() {
+                return Err(faults.into());
+            }
+        }
         due_window::check(now, at).map_err(|outside| vec![out_of_window("/sendAt", outside)])?;
         let unit = visit.viewer.unit_or_first(content.business_unit.as_deref().unwrap_or_default());
         let unit = app.engine.unit_for(by, unit, "/businessUnit").await?;
@@ -150,6 +208,13 @@ impl Resource for Messages {
     async fn remove(_: &App, _: &Visit, key: &str) -> Result<(), CommandError> {
         Err(CommandError::not_found("message", key))
     }
+}
+
+/// The form again, with the message for what is typed.
+pub async fn preview(State(app): State<Shared>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    visit.must_author()?;
+    again::<Messages>(&app, &visit, &fields).await
 }
 
 /// That it asks for nothing that only the API takes: files, and texts that are templates of their own.

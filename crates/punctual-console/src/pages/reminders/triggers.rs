@@ -76,14 +76,26 @@ fn field_name<'p>(part: &'p Value, name: &str) -> &'p str {
     place.strip_prefix('/').unwrap_or(place)
 }
 
+/// `30, 7 and 1 days before expiresOn`, `on and 3 days after dueOn`.
 fn date_in_words(part: &Value) -> String {
-    let days = |days: i64| match days {
-        0 => "on the day".to_owned(),
-        1.. => format!("{} before", counted(days, "day", "days")),
-        _ => format!("{} after", counted(-days, "day", "days")),
+    let offsets: Vec<i64> =
+        part["offsetsDays"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+    let days = |of: &[i64], word: &str| match of {
+        [] => None,
+        [one] => Some(format!("{} {word}", counted(*one, "day", "days"))),
+        many => Some(format!("{} days {word}", listed(many.iter().map(ToString::to_string).collect()))),
     };
-    let offsets = part["offsetsDays"].as_array().into_iter().flatten().filter_map(Value::as_i64);
-    format!("{} {}", offsets.map(days).collect::<Vec<_>>().join(", "), field_name(part, "field"))
+    let before: Vec<i64> = offsets.iter().copied().filter(|days| *days > 0).collect();
+    let after: Vec<i64> = offsets.iter().filter(|days| **days < 0).map(|days| -days).collect();
+    let on = offsets.contains(&0).then(|| "on".to_owned());
+    let parts = [days(&before, "before"), on, days(&after, "after")];
+    format!("{} {}", listed(parts.into_iter().flatten().collect()), field_name(part, "field"))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(mut words: Vec<String>) -> String {
+    let last = words.pop().unwrap_or_default();
+    if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) }
 }
 
 fn date(draft: &Value, pick: &Picker, _: &Offered) -> Part {
@@ -202,6 +214,16 @@ mod tests {
     use punctual_workflows::reminders::providers::Providers;
 
     use super::*;
+
+    #[test]
+    fn days_are_said_in_one_phrase() {
+        let said =
+            |days: &[i64]| date_in_words(&serde_json::json!({ "field": "/dueOn", "offsetsDays": days }));
+        assert_eq!(said(&[30, 7, 1]), "30, 7 and 1 days before dueOn");
+        assert_eq!(said(&[1]), "1 day before dueOn");
+        assert_eq!(said(&[0]), "on dueOn");
+        assert_eq!(said(&[3, 0, -7]), "3 days before, on and 7 days after dueOn");
+    }
 
     /// A trigger that ships without its form, or whose settings the API cannot read, is found here.
     #[test]

@@ -330,7 +330,7 @@ async fn check(State(app): State<Shared>, form: Signed) -> Page {
 async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError>) -> Page {
     let is_new = written.guid.is_empty();
     let title = match is_new {
-        true => "New subscription".to_owned(),
+        true => "New report".to_owned(),
         false => found(app, visit, &written.guid).await?.name,
     };
     // What is planned by it, if it can be read as it is stored.

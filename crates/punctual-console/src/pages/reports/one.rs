@@ -226,7 +226,7 @@ fn not_run(refused: NotRun) -> Refusal {
     match refused {
         NotRun::OldSchedulers(stage) => {
             let detail = format!(
-                "At stage {} this run is the old scheduler's; move the subscription on first.",
+                "At stage {} this run is the old scheduler's; move the report on first.",
                 stage.number()
             );
             Problem::new(Code::StateNotAllowed, detail).into()

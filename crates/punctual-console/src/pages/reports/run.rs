@@ -224,7 +224,7 @@ fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'sta
 fn delivery(row: &punctual_store::notifications::NotificationRow) -> Delivery {
     Delivery {
         id: row.id.to_string(),
-        subject: row.subject.clone(),
+        subject: words::called(&row.subject, row.template.as_deref()),
         channel: row.channel.to_string(),
         to: row.list_name.clone().map(|list| format!("list {list}")).unwrap_or_default(),
         pill: words::notification(row.status),

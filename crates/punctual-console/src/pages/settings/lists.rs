@@ -8,13 +8,14 @@ use punctual_store::{channels, lists};
 use punctual_wire::{limits::NAME_MAX, lists::ListRequest, names::name_fault};
 use serde_json::{Map, Value, json};
 
-use super::{SHOWN, cut, offered_units};
+use super::{SHOWN, cut, offered_units, uses};
 use crate::{
     App,
     answer::Refusal,
     editor::{Done, Field, Form, Kind, Listed, Listing, Part, Refused, Resource, Stored, take_text},
     form::Fields,
     frame::Visit,
+    links,
     words::counted,
 };
 
@@ -78,11 +79,18 @@ impl Resource for Lists {
         Ok(row.map(|row| {
             let targets: Value = serde_json::from_str(&row.targets).unwrap_or_default();
             Stored {
-                draft: json!({"name": row.name, "type": row.kind, "channel": row.channel, "targets": targets,
+                draft: json!({"name": row.name, "type": row.kind, "channel": row.channel, "targets": &targets,
                     "businessUnit": row.business_unit}),
                 version: row.updated_at.as_microsecond(),
                 secrets: Vec::new(),
-                sentence: String::new(),
+                sentence: match targets.as_array().map_or(0, Vec::len) {
+                    0 => "It has no members, so its messages reach nobody.".to_owned(),
+                    n => format!(
+                        "{} over {}.",
+                        counted(i64::try_from(n).unwrap_or(i64::MAX), "address", "addresses"),
+                        row.channel
+                    ),
+                },
                 key: row.name,
             }
         }))
@@ -129,5 +137,21 @@ impl Resource for Lists {
 
     async fn remove(app: &App, visit: &Visit, key: &str) -> Result<(), CommandError> {
         app.engine.delete_list(&visit.viewer.by, key).await
+    }
+
+    async fn below(
+        app: &App,
+        visit: &Visit,
+        stored: Option<&Stored>,
+        _: &Value,
+        _: Option<&Fields>,
+    ) -> Result<String, Refusal> {
+        let Some(stored) = stored else { return Ok(String::new()) };
+        let query = links::query([("list", stored.key.as_str())]);
+        let mut acts = vec![(format!("/outbox{query}"), "Show its messages")];
+        if visit.viewer.may_author() {
+            acts.push((format!("/outbox/new{query}"), "Write a message to it"));
+        }
+        uses::part(app, visit, "list", &stored.key, acts).await
     }
 }

@@ -1,7 +1,5 @@
 //! Templates: subjects and texts with variables, one variant for each language, with a preview of what is typed.
 
-mod uses;
-
 use std::collections::BTreeSet;
 
 use askama::Template;
@@ -17,11 +15,11 @@ use punctual_engine::{
     commands::{NewTemplate, Seen},
 };
 use punctual_store::templates;
-use punctual_templates::{Rendered, Variant, render};
+use punctual_templates::{RenderFault, Rendered, Variant, render, variables_of};
 use punctual_wire::{limits::NAME_MAX, names::name_fault, templates::TemplateRequest};
 use serde_json::{Map, Value, json};
 
-use super::{SHOWN, cut};
+use super::{SHOWN, cut, uses};
 use crate::{
     App, Shared,
     answer::{Page, Refusal},
@@ -31,10 +29,10 @@ use crate::{
     },
     form::{Fields, Signed},
     frame::Visit,
+    links,
     pages::notification::BODY_POLICY,
     words::counted,
 };
-use uses::{Use, sample, uses, variables};
 
 pub struct Templates;
 
@@ -71,7 +69,7 @@ impl Resource for Templates {
             }
         });
         Ok(Listing {
-            sentence: String::new(),
+            sentence: "Texts of messages, in each language.".to_owned(),
             columns: &["Template", "Languages", "Version"],
             rows: rows.collect(),
             empty: "A template is a subject and a text with variables, in each language. Reminders, surveys and messages refer to it.",
@@ -161,17 +159,17 @@ impl Resource for Templates {
         let locale =
             locale.or_else(|| draft["defaultLocale"].as_str().map(str::to_owned)).unwrap_or_default();
         let variant = variant(draft, &locale);
-        let variables = variables(&variant);
+        let variables = variables_of(&variant);
         let context = Some(text("context")).filter(|context| !context.is_empty());
         let context = context.unwrap_or_else(|| sample(&variables));
         let preview = if typed.is_some() { Some(previewed(variant, &context).await?) } else { None };
-        let used = match stored {
-            Some(stored) => uses(app, visit, &stored.key).await?,
-            None => Vec::new(),
-        };
-        let part =
-            PreviewPart { locales, locale, variables, context, preview, is_stored: stored.is_some(), used };
-        part.render().map_err(|error| Refusal::internal(&error))
+        let part = PreviewPart { locales, locale, variables, context, preview };
+        let part = part.render().map_err(|error| Refusal::internal(&error))?;
+        let Some(stored) = stored else { return Ok(part) };
+        let name = stored.key.as_str();
+        let write = (format!("/outbox/new{}", links::query([("template", name)])), "Write a message from it");
+        let acts = visit.viewer.may_author().then_some(write).into_iter().collect();
+        Ok(part + &uses::part(app, visit, "template", name, acts).await?)
     }
 }
 
@@ -204,7 +202,8 @@ fn complete(draft: &mut Value, added: &str) {
     }
 }
 
-fn variant(draft: &Value, locale: &str) -> Variant {
+/// The texts of one language.
+pub(in crate::pages) fn variant(draft: &Value, locale: &str) -> Variant {
     let one = &draft["variants"][locale];
     let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
     Variant {
@@ -214,16 +213,41 @@ fn variant(draft: &Value, locale: &str) -> Variant {
     }
 }
 
+/// A context that gives each variable something to show.
+fn sample(variables: &BTreeSet<String>) -> String {
+    let mut context = Value::Object(Map::new());
+    for variable in variables {
+        let mut place = &mut context;
+        for name in variable.split('.').filter(|name| !name.is_empty()) {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            place = &mut place[name];
+        }
+        if place.is_null() {
+            *place = variable.rsplit('.').next().unwrap_or_default().into();
+        }
+    }
+    serde_json::to_string_pretty(&context).unwrap_or_default()
+}
+
 /// What a reader would see, or why there is nothing to see.
 async fn previewed(variant: Variant, context: &str) -> Result<Result<Rendered, String>, Refusal> {
     let context: Value = match serde_json::from_str(context) {
         Ok(context) => context,
         Err(fault) => return Ok(Err(format!("The sample is not JSON: {fault}."))),
     };
+    Ok(rendered(variant, context).await?.map_err(|fault| format!("{fault}.")))
+}
+
+/// The texts filled in.
+pub(in crate::pages) async fn rendered(
+    variant: Variant,
+    context: Value,
+) -> Result<Result<Rendered, RenderFault>, Refusal> {
     // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
     let rendered = tokio::task::spawn_blocking(move || render(&variant, &context)).await;
-    let rendered = rendered.map_err(|error| Refusal::internal(&error))?;
-    Ok(rendered.map_err(|fault| format!("{fault}.")))
+    rendered.map_err(|error| Refusal::internal(&error))
 }
 
 #[derive(Template)]
@@ -234,8 +258,6 @@ struct PreviewPart {
     variables: BTreeSet<String>,
     context: String,
     preview: Option<Result<Rendered, String>>,
-    is_stored: bool,
-    used: Vec<Use>,
 }
 
 /// The form again, with a preview of what is typed.
@@ -266,4 +288,20 @@ async fn show_preview(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     Templates::may_change(&visit)?;
     again::<Templates>(&app, &visit, &fields).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_gets_a_sample() {
+        let variant = Variant {
+            subject: "{{ document.name }} expires".to_owned(),
+            body: "On {{date}}, {{- document.number | upper }} {{ 'text' }}".to_owned(),
+            html: None,
+        };
+        let context: Value = serde_json::from_str(&sample(&variables_of(&variant))).unwrap();
+        assert_eq!(context, json!({"date": "date", "document": {"name": "name", "number": "number"}}));
+    }
 }

@@ -48,7 +48,7 @@ impl Resource for Units {
             removable: true,
         });
         Ok(Listing {
-            sentence: String::new(),
+            sentence: "Owners of data, each with its time zone.".to_owned(),
             columns: &["Business unit", "Time zone", "Quota"],
             rows: rows.collect(),
             empty: "A business unit owns data: people and keys that are limited to it see nothing of others.",
