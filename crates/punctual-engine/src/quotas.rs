@@ -133,9 +133,11 @@ impl Engine {
     pub(crate) async fn fold_quotas(&self, now: Timestamp) -> Result<usize, EngineError> {
         self.refresh_quotas(now).await?;
         self.metrics.rows_refused(self.store.quotas().refused());
-        let mut waiting = Vec::new();
-        for (unit, lane) in self.store.quotas().lanes() {
-            waiting.push((unit, self.waiting_in_lane(lane).await?));
+        let lanes = self.store.quotas().lanes();
+        let channels = if lanes.is_empty() { Vec::new() } else { self.channels_with_messages().await? };
+        let mut waiting = Vec::with_capacity(lanes.len());
+        for (unit, lane) in lanes {
+            waiting.push((unit, self.count_waiting(&channels, lane).await?));
         }
         self.metrics.waiting_for_share(waiting);
         if !self.store.quotas().limits_rows() {
@@ -162,10 +164,17 @@ impl Engine {
     /// How many messages of the unit with this lane are due and wait for a call, up to [`COUNTED`].
     #[boxed]
     pub async fn waiting_in_lane(&self, lane: i64) -> Result<i64, StoreError> {
-        let channels: Vec<String> =
-            self.earliest_deliveries().await?.into_iter().map(|(channel, _)| channel).collect();
+        let channels = self.channels_with_messages().await?;
+        self.count_waiting(&channels, lane).await
+    }
+
+    async fn channels_with_messages(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.earliest_deliveries().await?.into_iter().map(|(channel, _)| channel).collect())
+    }
+
+    async fn count_waiting(&self, channels: &[String], lane: i64) -> Result<i64, StoreError> {
         let mut reader = self.store.read_for_people().await?;
-        notifications::waiting_in_lane(&mut reader.conn(), &channels, lane, self.clock.now(), COUNTED).await
+        notifications::waiting_in_lane(&mut reader.conn(), channels, lane, self.clock.now(), COUNTED).await
     }
 
     /// Puts the messages of a unit that wait already into its lane, so that a share holds for them too. New ones get there by
