@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How long a definition may be used without looking at the table again.
-const FRESH_FOR: Duration = Duration::from_secs(1);
+pub(crate) const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// A channel that is ready to send.
 pub struct Opened {
@@ -71,6 +71,11 @@ impl Opened {
     /// When its circuits open; `usual` where it says nothing about that.
     pub(crate) fn breaker(&self, usual: Breaker) -> Breaker {
         self.policy.circuit.map_or(usual, CircuitSetting::breaker)
+    }
+
+    /// Which version of its definition this is.
+    pub(crate) fn written(&self) -> Written {
+        self.written
     }
 
     /// The adapter that opened it.

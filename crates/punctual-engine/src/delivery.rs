@@ -283,7 +283,8 @@ impl Engine {
             marks.map(|((channel, priority), after)| LaneStart { channel, priority, after }).collect();
         let rows = notifications::earliest(&mut reader.conn(), &starts).await?;
         let earliest = rows.into_iter().map(|row| {
-            let at = self.policy.claimable_at(&row.channel, row.priority, row.ready_at);
+            let written = self.channels.get(&row.channel).map(|opened| opened.written());
+            let at = self.policy.claimable_at(&row.channel, written, row.priority, row.ready_at);
             (row.channel, Class::of(row.priority), at)
         });
         Ok(earliest.collect())

@@ -30,7 +30,10 @@ use punctual_store::{
     },
 };
 
-use crate::{channels::SUBSCRIBERS, config::later};
+use crate::{
+    channels::{SUBSCRIBERS, Written},
+    config::later,
+};
 
 /// How long what was read may be used.
 const FRESH_FOR: Duration = Duration::from_secs(1);
@@ -62,10 +65,16 @@ struct State {
     settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
     circuits: HashMap<CircuitKey, Circuit>,
-    /// Until when a channel has no free slot, for each class of messages.
-    full: HashMap<String, HashMap<Urgency, Timestamp>>,
+    full: HashMap<String, Full>,
     /// Transient failures in a row.
     failures: HashMap<CircuitKey, u32>,
+}
+
+/// Until when a channel has no free slot, for each class of messages, under the limits of one version of it. Another version
+/// may have other limits, on whichever node it was saved.
+struct Full {
+    written: Written,
+    until: HashMap<Urgency, Timestamp>,
 }
 
 /// What the results of calls mean for their circuit.
@@ -150,18 +159,31 @@ impl PolicyCache {
         of_channel.filter_map(|(key, circuit)| Some((key.host.clone()?, circuit.clone()))).collect()
     }
 
-    /// The earliest time at which a message that is ready then can be claimed.
-    pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
+    /// The earliest time at which a message that is ready then can be claimed from this version of its channel.
+    pub(crate) fn claimable_at(
+        &self,
+        channel: &str,
+        written: Option<Written>,
+        priority: i64,
+        ready_at: i64,
+    ) -> i64 {
         let state = self.lock();
         let circuit = state.circuits.get(&CircuitKey::of_channel(channel));
         let open_until = circuit.map_or(i64::MIN, |circuit| circuit.open_until.as_microsecond());
-        let full = state.full.get(channel).and_then(|full| full.get(&Urgency::of(priority)));
+        let full = state.full.get(channel).filter(|full| Some(full.written) == written);
+        let full = full.and_then(|full| full.until.get(&Urgency::of(priority)));
         ready_at.max(open_until).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
     }
 
-    /// There is no free slot for this class before then.
-    pub(crate) fn full_until(&self, channel: &str, urgency: Urgency, until: Timestamp) {
-        self.lock().full.entry(channel.to_owned()).or_default().insert(urgency, until);
+    /// There is no free slot for this class before then, as this version of the channel has it.
+    pub(crate) fn full_until(&self, channel: &str, written: Written, urgency: Urgency, until: Timestamp) {
+        let none = || Full { written, until: HashMap::new() };
+        let mut state = self.lock();
+        let full = state.full.entry(channel.to_owned()).or_insert_with(none);
+        if full.written != written {
+            *full = none();
+        }
+        full.until.insert(urgency, until);
     }
 
     /// A send has ended: there may be a free slot.
@@ -300,10 +322,15 @@ mod tests {
     #[test]
     fn a_class_without_slots_holds_back_no_other() {
         let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
-        policy.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
-        assert_eq!(policy.claimable_at("sms:a", 8, 5), 60_000_000);
-        assert_eq!((policy.claimable_at("sms:a", 0, 5), policy.claimable_at("sms:b", 8, 5)), (5, 5));
+        let written: Written = (1, now);
+        let at = |channel: &str, version: i64, priority| {
+            policy.claimable_at(channel, Some((version, now)), priority, 5)
+        };
+        policy.full_until("sms:a", written, Urgency::Campaign, later(now, Duration::from_secs(60)));
+        assert_eq!(at("sms:a", 1, 8), 60_000_000);
+        assert_eq!((at("sms:a", 1, 0), at("sms:b", 1, 8)), (5, 5));
+        assert_eq!(at("sms:a", 2, 8), 5, "another version has other limits");
         policy.ask_again("sms:a");
-        assert_eq!(policy.claimable_at("sms:a", 8, 5), 5);
+        assert_eq!(at("sms:a", 1, 8), 5);
     }
 }

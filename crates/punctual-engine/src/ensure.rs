@@ -65,6 +65,19 @@ pub struct Ensured {
     pub result: Option<String>,
 }
 
+impl Ensured {
+    /// The answer to a row that was asked for before in the same set, by then at this time or at another one.
+    fn repeated(&self, at_this_time: bool) -> Self {
+        use EnsureOutcome::{Created, Reactivated, Revived, Unchanged, Updated};
+        let outcome = match &self.outcome {
+            Created | Updated | Unchanged | Reactivated | Revived if at_this_time => Unchanged,
+            Created | Updated | Unchanged | Reactivated | Revived => Updated,
+            other => other.clone(),
+        };
+        Self { outcome, ..self.clone() }
+    }
+}
+
 impl Engine {
     /// Ensures a set of rows in one transaction.
     #[boxed]
@@ -112,13 +125,18 @@ pub async fn ensure_in(
     if !at_odds.is_empty() {
         reconcile(tx, now, &at_odds, cause, &mut conflicts).await?;
     }
-    let answer_of = |row: &NewWork| {
+    let has_repeats = wanted.len() < rows.len();
+    let mut asked_before: HashMap<&str, Timestamp> = HashMap::new();
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
         let key = row.key.as_str();
         let is_first = wanted.get(key).is_some_and(|first| first.input_hash == row.input_hash);
         let answer = if is_first { answers.get(key) } else { conflicts.get(key) };
-        answer.cloned().ok_or(StoreError::Stored("a row that was just ensured"))
-    };
-    rows.iter().map(answer_of).collect()
+        let answer = answer.ok_or(StoreError::Stored("a row that was just ensured"))?;
+        let before = if has_repeats && is_first { asked_before.insert(key, row.due_at) } else { None };
+        all.push(before.map_or_else(|| answer.clone(), |before| answer.repeated(before == row.due_at)));
+    }
+    Ok(all)
 }
 
 /// Writes in which trace rows were asked for that are new or have moved, where one is recorded.

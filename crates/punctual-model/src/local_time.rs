@@ -16,7 +16,7 @@ use jiff::{
 
 use crate::{fault::shown, nearest::nearest};
 
-pub use text::{InstantError, parse_date, parse_instant, parse_time};
+pub use text::{DATE_YEARS, InstantError, parse_date, parse_instant, parse_time};
 
 /// How many zones are suggested for an unknown one.
 const SUGGESTIONS: usize = 3;

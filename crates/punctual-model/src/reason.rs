@@ -24,6 +24,7 @@ codes! {
     CatchUpLast "catch-up-last" "Only the last missed run is made up for",
     CatchUpSkip "catch-up-skip" "Missed runs are skipped",
     DateMissing "date-missing" "The source has no such date",
+    DateOutOfRange "date-out-of-range" "The date of the source is before 1900 or after 2200",
     DateUnreadable "date-unreadable" "The date of the source cannot be read",
     ClaimFailed "claim-failed" "It could not be claimed: its row is at fault",
     DecisionFailed "decision-failed" "The decision failed in the database",

@@ -40,7 +40,7 @@ pub use figures::{
 };
 pub use insert::{InsertedNotification, Insertion, PresentState, insert_absent, insert_prepared, present};
 pub use kpis::{AsOf, DeliveredIn, Kpis, SiteKpis, delivered_in, failed_events, kpis, site_kpis};
-pub use moves::{ListMove, Place as LanePlace, join_lane, move_with_list, waiting_in_lane};
+pub use moves::{ListMove, Place as LanePlace, end_waits, join_lane, move_with_list, waiting_in_lane};
 pub use operate::{
     ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,
     rewrite, waiting_of_work, withdraw_by_work,

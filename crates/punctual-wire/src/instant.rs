@@ -3,9 +3,8 @@
 //! jiff parses more spellings than the API promises (spaces, zone names in brackets, missing minutes), so the
 //! form is checked here and jiff decides which dates exist.
 
-use std::ops::RangeInclusive;
-
 use jiff::{Timestamp, civil, tz::Offset};
+use punctual_model::local_time::DATE_YEARS;
 
 use crate::problem::{Code, FieldError, excerpt};
 
@@ -71,9 +70,6 @@ pub fn parse(text: &str) -> Result<Timestamp, NotAnInstant> {
 
 /// The end of the year 2200: far enough from the last instant there is that nothing added to it overflows.
 const END: Timestamp = Timestamp::constant(7_289_654_400, 0);
-
-/// The years of calendar dates. What people write about lies within them, and a slip such as `0226` does not.
-const DATE_YEARS: RangeInclusive<i16> = 1900..=2200;
 
 /// Reads a date such as `2026-05-14`.
 pub fn parse_date(text: &str) -> Result<civil::Date, NotAnInstant> {

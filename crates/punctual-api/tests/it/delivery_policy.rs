@@ -16,9 +16,13 @@ on_both! {
     limits_and_hours_are_written_and_answered;
     a_channel_shows_how_much_of_its_limits_is_used;
     a_channel_with_an_open_circuit_says_so;
+    a_circuit_ends_with_its_channel_when_it_goes_elsewhere_and_when_it_is_switched_off;
     s4_80_an_outage_is_seen_in_the_figures_the_badge_and_attention_while_it_lasts;
     a_message_has_a_priority_a_topic_and_an_order_of_channels;
     a_message_that_waits_says_why_and_until_when;
+    other_hours_of_a_channel_hold_for_what_waits_already;
+    other_limits_of_a_channel_hold_for_what_waits_already;
+    what_waits_for_the_hours_of_one_channel_does_not_keep_them_on_the_next_one_of_its_list;
     lists_and_figures_distinguish_what_waits_from_what_is_stuck;
     what_a_person_wants_is_put_found_by_every_address_and_forgotten;
     what_holds_for_everybody_is_put_and_used;
@@ -286,4 +290,112 @@ async fn a_link_to_a_person_s_page_is_given_to_authors(bed: TestBed) {
     let made = client.call(Method::POST, "/api/v1/preferences/ann@example.org/link", None).await.expect(200);
     let token = made["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     assert_eq!(bed.engine.preference_holder(&token).unwrap().address, "ann@example.org");
+}
+
+/// A channel in its quiet hours: it is five in the morning.
+async fn quiet(client: &Client, from: &str, to: &str) {
+    let body = json!({ "adapter": "memory", "quietHours": { "from": from, "to": to }, "timeZone": "UTC" });
+    client.put("/api/v1/channels/email:quiet", body).await.expect(200);
+}
+
+async fn waits(client: &Client, id: &str) -> (String, String) {
+    let row = client.get(&format!("/api/v1/notifications/{id}")).await.expect(200);
+    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    (text("reasonCode"), text("nextAttemptAt"))
+}
+
+async fn other_hours_of_a_channel_hold_for_what_waits_already(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    quiet(&client, "04:00", "09:00").await;
+    let message =
+        json!({ "targets": ["a@b.example"], "channel": "email:quiet", "subject": "s", "body": "b" });
+    let made = client.post("/api/v1/notifications", message.clone()).await.expect(201);
+    let id = made["id"].as_str().unwrap();
+    // More than one batch.
+    for _ in 0..3 {
+        client.post("/api/v1/notifications", json!(vec![message.clone(); 500])).await.expect(200);
+    }
+    bed.run_for(1).await;
+    assert_eq!(waits(&client, id).await, ("quiet-hours".into(), "2026-05-14T09:00:00Z".into()));
+    // Longer hours, then none.
+    quiet(&client, "04:00", "10:30").await;
+    bed.run_for(3).await;
+    assert_eq!(waits(&client, id).await, ("quiet-hours".into(), "2026-05-14T10:30:00Z".into()));
+    assert_eq!(bed.sent().len(), 0);
+    client.put("/api/v1/channels/email:quiet", json!({ "adapter": "memory" })).await.expect(200);
+    bed.run_for(3).await;
+    assert_eq!(bed.sent().len(), 1501);
+    assert_eq!(client.get("/api/v1/notifications/kpis").await.expect(200)["waitingCount"], 0);
+}
+
+async fn what_waits_for_the_hours_of_one_channel_does_not_keep_them_on_the_next_one_of_its_list(
+    bed: TestBed,
+) {
+    let client = Client::new(&bed).await;
+    quiet(&client, "04:00", "09:00").await;
+    let list = |channel: &str| json!({ "type": "email", "channel": channel, "targets": ["a@b.example"] });
+    client.put("/api/v1/lists/ops", list("email:quiet")).await.expect(200);
+    let message = json!({ "list": "ops", "subject": "s", "body": "b" });
+    let made = client.post("/api/v1/notifications", message).await.expect(201);
+    let id = made["id"].as_str().unwrap();
+    bed.run_for(1).await;
+    assert_eq!(waits(&client, id).await.0, "quiet-hours");
+    client.put("/api/v1/lists/ops", list("memory:default")).await.expect(200);
+    assert_eq!(waits(&client, id).await.0, "");
+    bed.run_for(1).await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn other_limits_of_a_channel_hold_for_what_waits_already(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let limited =
+        |max: i64| json!({ "adapter": "memory", "limits": { "rates": [{ "max": max, "per": "1d" }] } });
+    client.put("/api/v1/channels/memory:slow", limited(1)).await.expect(200);
+    bed.accept((0..5).map(|n| bed.message_over("memory:slow", &[&format!("{n}@x.example")])).collect()).await;
+    bed.run_for(10).await;
+    assert_eq!(bed.sent().len(), 1);
+    client.put("/api/v1/channels/memory:slow", limited(3)).await.expect(200);
+    bed.run_for(10).await;
+    assert_eq!(bed.sent().len(), 3);
+    client.put("/api/v1/channels/memory:slow", json!({ "adapter": "memory" })).await.expect(200);
+    bed.run_for(10).await;
+    assert_eq!(bed.sent().len(), 5);
+}
+
+async fn a_circuit_ends_with_its_channel_when_it_goes_elsewhere_and_when_it_is_switched_off(bed: TestBed) {
+    let bed = bed.with(|bed| {
+        bed.adapter(Scripted::new("down", |_| SendOutcome::Transient {
+            error: "503".into(),
+            retry_after: None,
+        }))
+    });
+    let client = Client::new(&bed).await;
+    let path = "/api/v1/channels/down:default";
+    let open = async || client.get("/api/v1/attention").await.expect(200)["counts"]["circuit"].clone();
+    let break_down = async || {
+        client.put(path, json!({ "adapter": "down" })).await.expect(200);
+        bed.accept((0..60).map(|n| bed.message_over("down:default", &[&format!("{n}@x.example")])).collect())
+            .await;
+        bed.run_for(1).await;
+        assert_eq!(open().await, 1);
+    };
+    break_down().await;
+    client.put(path, json!({ "adapter": "down" })).await.expect(200);
+    assert_eq!(open().await, 1, "the same again is as broken");
+    client.put(path, json!({ "adapter": "memory" })).await.expect(200);
+    assert_eq!(open().await, 0);
+    let before = bed.sent().len();
+    bed.run_for(3).await;
+    assert!(bed.sent().len() > before, "what waited for the circuit goes at once");
+    bed.run_for(120).await;
+
+    break_down().await;
+    client.put(path, json!({ "adapter": "down", "circuit": false })).await.expect(200);
+    assert_eq!(open().await, 0);
+    assert_eq!(client.get(path).await.expect(200)["health"]["circuit"], "closed");
+
+    break_down().await;
+    client.call(Method::DELETE, path, None).await.expect(204);
+    assert_eq!(open().await, 0);
+    bed.leaves_open("some are retried");
 }

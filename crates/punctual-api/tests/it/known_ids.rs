@@ -14,6 +14,7 @@ on_both! {
     a_channel_that_nobody_has_defined_is_a_warning_in_the_answer;
     a_pending_message_is_changed_and_no_other;
     a_batch_revives_what_asks_for_it_alone;
+    a_batch_that_names_an_id_twice_answers_as_if_it_had_been_sent_twice;
     s3_70_a_schedule_has_a_zone_and_a_guid;
     s4_29_type_data_is_stored_and_returned;
     s4_39_what_was_never_attempted_has_no_last_attempt;
@@ -175,6 +176,36 @@ async fn a_batch_revives_what_asks_for_it_alone(bed: TestBed) {
     assert_eq!(outcomes, ["reactivated", "cancelled", "created"]);
     client.advance("2h").await;
     assert_eq!(bed.sent().len(), 2);
+}
+
+async fn a_batch_that_names_an_id_twice_answers_as_if_it_had_been_sent_twice(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let message = |hour: u8| message(|body| body["sendAt"] = json!(format!("2026-05-14T{hour:02}:00:00Z")));
+    let other = {
+        let mut other = message(8);
+        other["subject"] = json!("Other");
+        other
+    };
+    let schedule = |hour: u8, payload: Value| json!({ "topic": "t", "key": "k", "runAt": format!("2026-05-14T{hour:02}:00:00Z"), "payload": payload });
+    for (path, batch) in [
+        ("/api/v1/messages", json!([message(7), message(7), message(8), message(8), other])),
+        ("/api/v1/schedules", {
+            let batch =
+                [(7, json!({})), (7, json!({})), (8, json!({})), (8, json!({})), (8, json!({ "a": 1 }))];
+            Value::from(batch.map(|(hour, payload)| schedule(hour, payload)).to_vec())
+        }),
+    ] {
+        let outcomes = async || {
+            let answer = client.post(path, batch.clone()).await.expect(200);
+            let items = answer["items"].as_array().unwrap().clone();
+            items.into_iter().map(|item| item["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(outcomes().await, ["created", "unchanged", "updated", "unchanged", "rejected"], "{path}");
+    }
+    let stored = client.get("/api/v1/messages/m").await.expect(200);
+    assert_eq!((&stored["sendAt"], &stored["subject"]), (&json!("2026-05-14T08:00:00Z"), &json!("S")));
+    client.advance("4h").await;
+    assert_eq!(bed.sent().len(), 1);
 }
 
 async fn addresses_are_checked_against_the_channel_that_will_be_used(bed: TestBed) {

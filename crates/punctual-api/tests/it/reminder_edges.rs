@@ -1,4 +1,4 @@
-//! Edges of reminders that callers see: keys that would be too long.
+//! Edges of reminders that callers see: keys that would be too long, dates beyond the calendar.
 
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use crate::{
 
 on_both! {
     s0_31_a_key_that_would_be_too_long_is_refused_or_seen;
+    a_date_that_no_calendar_of_ours_has_plans_nothing_and_says_so;
 }
 
 /// A setting for a stock that is compared with a value.
@@ -61,4 +62,61 @@ async fn s0_31_a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
     assert_eq!(rows(&client, "").await.len(), 3);
     client.delete(&path).await.expect(204);
     assert!(rows(&client, "&status=failed").await.is_empty());
+}
+
+async fn a_date_that_no_calendar_of_ours_has_plans_nothing_and_says_so(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([30, 1, -400]))).await;
+    let yearly = |body: &mut Value| {
+        body["triggerKey"] = json!("yearly");
+        body["kind"] = json!("recurring");
+        body["date"] = json!(null);
+        body["recurring"] = json!({ "field": "/expiresOn", "every": "year", "sendTime": "09:00" });
+    };
+    setting(&client, first_aid(yearly)).await;
+    let path = "/api/v1/sources/document/42";
+    let expiring =
+        |on: &str| json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": on } });
+    let beyond = [
+        "0001-01-01",
+        "0226-06-20",
+        "1899-12-31",
+        "2201-01-01",
+        "9999-12-31",
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00Z",
+        // In Auckland the year 2201 has begun.
+        "2200-12-31T20:00:00Z",
+    ];
+    for on in beyond {
+        let stored = client.put(path, expiring(on)).await.expect(200);
+        assert_eq!(stored["work"]["created"], 0, "{on}");
+        assert!(rows(&client, "").await.is_empty(), "{on}: {:?}", rows(&client, "").await);
+        let why = client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-20").await.expect(200);
+        let decisions = why["decisions"].as_array().unwrap();
+        assert_eq!(decisions.len(), 2, "{on}: {why}");
+        for decision in decisions {
+            assert_eq!(
+                (&decision["outcome"], &decision["reason"]),
+                (&json!("notWanted"), &json!("date-out-of-range")),
+                "{on}"
+            );
+        }
+    }
+    for on in ["2200-12-31", "1900-01-01", "2200-12-31T10:00:00Z"] {
+        client.put(path, expiring(on)).await.expect(200);
+        assert!(!rows(&client, "").await.is_empty(), "{on}");
+    }
+    // What was planned for a real date is taken back, with the reason.
+    client.put(path, expiring("2028-06-20")).await.expect(200);
+    client.put(path, expiring("9999-12-31")).await.expect(200);
+    assert!(rows(&client, "&status=pending").await.is_empty());
+    let taken_back = rows(&client, "&status=deactivated").await;
+    assert!(
+        taken_back
+            .iter()
+            .any(|(key, .., reason)| key.ends_with(":2028-06-20:30") && reason == "date-out-of-range"),
+        "{taken_back:?}"
+    );
 }

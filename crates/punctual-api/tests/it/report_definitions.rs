@@ -10,6 +10,7 @@ use crate::{
 
 on_both! {
     every_fault_of_a_subscription_names_its_field;
+    a_cadence_that_has_ended_hinders_no_other_change;
     a_subscription_is_made_read_changed_and_removed;
     a_key_sees_and_changes_the_subscriptions_of_its_units_only;
     owners_and_recipients_that_are_gone_are_shown_and_handed_over;
@@ -29,6 +30,18 @@ async fn every_fault_of_a_subscription_names_its_field(bed: TestBed) {
     .await;
     check("/cadence/sendTime", "missing_field", &|body| body["cadence"] = json!({ "rrule": "FREQ=DAILY" }))
         .await;
+    // One that ended, one that begins beyond any plan, and a year that is a slip.
+    for (rule, starts, pointer, code) in [
+        ("FREQ=DAILY;UNTIL=20200101", json!(null), "/cadence/rrule", "schedule_never"),
+        ("FREQ=DAILY", json!("2190-01-01"), "/cadence/rrule", "schedule_never"),
+        ("FREQ=DAILY", json!("9999-01-01"), "/cadence/startsOn", "date_out_of_range"),
+        ("FREQ=DAILY", json!("0026-01-01"), "/cadence/startsOn", "date_out_of_range"),
+    ] {
+        check(pointer, code, &|body| {
+            body["cadence"] = json!({ "rrule": rule, "sendTime": "08:00", "startsOn": starts })
+        })
+        .await;
+    }
     check("/cadence/timeZone", "zone_unknown", &|body| body["cadence"]["timeZone"] = json!("Mars")).await;
     check("/period", "field_conflict", &|body| body["period"] = json!("month")).await;
     check("/catchUp", "out_of_range", &|body| body["catchUp"] = json!("some")).await;
@@ -38,6 +51,22 @@ async fn every_fault_of_a_subscription_names_its_field(bed: TestBed) {
     })
     .await;
     assert_eq!(client.get(REPORT).await.expect(200)["items"], json!([]), "nothing is stored");
+}
+
+async fn a_cadence_that_has_ended_hinders_no_other_change(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let ends = json!({ "rrule": "FREQ=DAILY;UNTIL=20260520", "sendTime": "08:00", "timeZone": "UTC" });
+    let made = client.post(REPORT, weekly(|body| body["cadence"] = ends.clone())).await.expect(201);
+    assert!(made["nextRunAt"].is_string(), "{made}");
+    client.advance("30d").await;
+    let path = format!("{REPORT}/{}", made["guid"].as_str().unwrap());
+    let ended = client.patch(&path, json!({ "name": "Ended" })).await.expect(200);
+    assert_eq!((&ended["name"], &ended["nextRunAt"]), (&json!("Ended"), &json!(null)));
+    let whole = client.put(&path, ended).await.expect(200);
+    let later = json!({ "rrule": "FREQ=DAILY;UNTIL=20260521", "sendTime": "08:00", "timeZone": "UTC" });
+    let problem = client.patch(&path, json!({ "cadence": later })).await.refused(422, "schedule_never");
+    assert_eq!(Reply::pointers(&problem), ["/cadence/rrule"]);
+    assert_eq!(client.get(&path).await.expect(200)["cadence"], whole["cadence"], "nothing is stored");
 }
 
 async fn a_subscription_is_made_read_changed_and_removed(bed: TestBed) {

@@ -13,6 +13,7 @@ on_both! {
     an_answer_before_the_first_message_stops_it;
     r18_the_first_answer_counts_and_the_same_again_is_the_same;
     answers_are_checked_against_the_pinned_version;
+    a_date_is_one_of_the_calendar_between_1900_and_2200;
     opening_counts_only_when_a_person_sees_it;
     one_and_the_same_answer_for_every_link_that_leads_nowhere;
     a_forced_failure_leaves_nothing_of_an_answer;
@@ -319,4 +320,26 @@ async fn results_add_up_and_can_be_taken_along(bed: TestBed) {
     assert_eq!((sheet.status, &sheet.text[..2]), (200, "PK"));
     assert!(sheet.headers["content-disposition"].to_str().unwrap().ends_with(".xlsx\""));
     bed.leaves_open("reminders are planned");
+}
+
+async fn a_date_is_one_of_the_calendar_between_1900_and_2200(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let mut survey = csi_gr();
+    survey["questions"] = json!([{ "id": "on", "type": "date", "text": { "en": "When?" } }]);
+    published(&client, survey).await;
+    let id = instance(&client, visit("1")).await;
+    for (on, code) in [
+        ("9999-12-31", "date_out_of_range"),
+        ("1899-12-31", "date_out_of_range"),
+        ("0001-01-01", "date_out_of_range"),
+        ("2026-02-30", "date_invalid"),
+        ("20260514", "date_invalid"),
+        ("2026-W20-4", "date_invalid"),
+        ("2026-05-14T09:00", "date_invalid"),
+        ("-000044-03-15", "date_invalid"),
+    ] {
+        let problem = answer(&client, &id, json!({ "answers": { "on": on } })).await.refused(422, code);
+        assert_eq!(Reply::pointers(&problem), ["/answers/on"], "{on}");
+    }
+    answer(&client, &id, json!({ "answers": { "on": "2026-05-14" } })).await.expect(200);
 }

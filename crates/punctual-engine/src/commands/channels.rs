@@ -5,17 +5,22 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_boxed::boxed;
-use punctual_model::{Adapter, AuditAction, ChannelKey};
+use punctual_model::{
+    Adapter, AuditAction, ChannelKey,
+    delivery_policy::{Breaker, ChannelPolicy},
+};
 use punctual_store::{
-    Lane, Tx,
+    Lane, Stage, Tx,
     channels::{self, ChannelRow},
+    delivery_policy::circuits,
+    notifications,
 };
 use serde_json::{Map, Value};
 
 use super::{Actor, CommandError, Seen};
 use crate::{
     Engine,
-    channels::SUBSCRIBERS,
+    channels::{FRESH_FOR, SUBSCRIBERS},
     settings::{NewSettings, SettingsRefused, unmarked},
 };
 
@@ -68,14 +73,36 @@ impl Engine {
         check_key(&new.key)?;
         self.check_channel(&new.adapter, &new.settings).await?;
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let stored = self.save_channel_in(&mut tx, by, seen, new).await?;
+        let (stored, has_other_hours) = self.save_channel_in(&mut tx, by, seen, new).await?;
         tx.commit().await?;
         self.channels.invalidate();
+        self.policy.invalidate();
+        if has_other_hours {
+            self.channel_hours_changed(&stored.key).await?;
+        }
         Ok(stored)
     }
 
+    /// Lets the messages that wait for the earlier hours of a channel be decided by its present ones, in batches of their own.
+    /// What is left out, because the node stops here, waits as it did.
+    #[boxed]
+    pub async fn channel_hours_changed(&self, key: &str) -> Result<(), CommandError> {
+        let mut place = None;
+        loop {
+            let mut tx = self.store.begin(Lane::Intake).await?;
+            // Not before every node knows the present hours.
+            let at = self.clock.now() + FRESH_FOR;
+            place = notifications::end_waits(&mut tx, at, key, place, self.config.batch).await?;
+            tx.commit().await?;
+            if place.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// The same in a transaction of the caller's, who has called [`Self::check_channel`] before it began and lets the
-    /// channels be read again after the commit.
+    /// channels be read again after the commit. Returns whether it had other hours before; the caller then calls
+    /// [`Self::channel_hours_changed`] after the commit.
     #[boxed]
     pub async fn save_channel_in(
         &self,
@@ -83,7 +110,7 @@ impl Engine {
         by: &Actor,
         seen: Seen,
         new: NewChannel,
-    ) -> Result<ChannelRow, CommandError> {
+    ) -> Result<(ChannelRow, bool), CommandError> {
         check_key(&new.key)?;
         let adapter = self.usable_adapter(&new.adapter)?;
         let now = self.clock.now();
@@ -110,7 +137,16 @@ impl Engine {
         by.audit(tx, now, AuditAction::Put, "channel", &row.key, None).await?;
         let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
         seen.check_written(stored.version)?;
-        Ok(stored)
+        // What waits for a slot or a circuit of the version before may go now: when every node knows this one.
+        tx.raise(Stage::Delivery, now + FRESH_FOR);
+        let goes_elsewhere = before
+            .as_ref()
+            .is_some_and(|before| (&before.adapter, &before.settings) != (&stored.adapter, &stored.settings));
+        if goes_elsewhere || has_no_circuit(&stored.policy) {
+            circuits::close_all(&mut tx.conn(), &stored.key).await?;
+        }
+        let has_other_hours = before.is_some_and(|before| hours(&before.policy) != hours(&stored.policy));
+        Ok((stored, has_other_hours))
     }
 
     /// Refuses settings whose destination would never be called.
@@ -141,6 +177,7 @@ impl Engine {
         self.delete_channel_in(&mut tx, by, key).await?;
         tx.commit().await?;
         self.channels.invalidate();
+        self.policy.invalidate();
         Ok(())
     }
 
@@ -153,6 +190,7 @@ impl Engine {
         if !channels::delete(&mut tx.conn(), key).await? {
             return Err(CommandError::not_found("channel", key));
         }
+        circuits::close_all(&mut tx.conn(), key).await?;
         Ok(by.audit(tx, self.clock.now(), AuditAction::Delete, "channel", key, None).await?)
     }
 
@@ -187,6 +225,17 @@ impl Engine {
         self.channels.invalidate();
         Ok((stored, secret))
     }
+}
+
+fn has_no_circuit(policy: &str) -> bool {
+    let circuit = ChannelPolicy::read(policy).circuit;
+    circuit.is_some_and(|circuit| circuit.breaker() == Breaker::OFF)
+}
+
+/// When a channel sends, of its stored policy.
+fn hours(policy: &str) -> [Value; 3] {
+    let policy: Value = serde_json::from_str(policy).unwrap_or_default();
+    ["quietHours", "sendWindow", "timeZone"].map(|name| policy[name].clone())
 }
 
 /// Keys of subscribers are not those of channels.

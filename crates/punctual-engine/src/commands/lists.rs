@@ -109,7 +109,8 @@ impl Engine {
         let mut place = None;
         loop {
             let mut tx = self.store.begin(Lane::Intake).await?;
-            place = notifications::move_with_list(&mut tx, &moved, place, self.config.batch).await?;
+            let now = self.clock.now();
+            place = notifications::move_with_list(&mut tx, now, &moved, place, self.config.batch).await?;
             tx.commit().await?;
             if place.is_none() {
                 return Ok(());

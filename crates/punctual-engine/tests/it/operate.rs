@@ -6,10 +6,12 @@ use punctual_engine::{
     operate::{NotificationAction, WorkAction},
 };
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_store::work::WorkRow;
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
 on_both! {
     a_support_retry_is_a_new_row_linked_to_the_old_one;
+    r03_a_completed_row_is_repeated_once_for_each_time_it_was_seen;
     a_row_that_waits_is_not_retried;
     a_cancelled_row_is_brought_back_by_a_person;
     a_row_under_way_is_not_cancelled;
@@ -51,10 +53,30 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: TestBed) {
         assert_eq!(bed.tick().await.deliveries.delivered, 1);
     }
     assert_eq!(bed.sent().len(), 3, "a support retry sends again, under its own key");
-    assert_eq!(bed.work_by_id(id).await, before, "the first row is as it was");
+    let after = bed.work_by_id(id).await;
+    assert_eq!(after.version, before.version + 2, "each repeat gives the first row a new version");
+    assert_eq!(WorkRow { version: before.version, ..after }, before, "in all else it is as it was");
     let ids: std::collections::HashSet<String> =
         bed.notifications().await.into_iter().map(|row| row.id.to_string()).collect();
     assert_eq!(ids.len(), 3);
+}
+
+async fn r03_a_completed_row_is_repeated_once_for_each_time_it_was_seen(bed: TestBed) {
+    let bed = sending(&bed);
+    let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
+    bed.tick().await;
+    let ann = Actor::named("ann");
+    let seen = Some(bed.work_by_id(id).await.version);
+    // A double click: both requests say what was seen before the first of them.
+    let clicks = futures_util::future::join_all((0..4).map(|_| bed.engine.retry_work(&ann, id, seen))).await;
+    assert_eq!(clicks.iter().filter(|click| click.is_ok()).count(), 1, "{clicks:?}");
+    bed.tick().await;
+    assert!(matches!(bed.engine.retry_work(&ann, id, seen).await, Err(CommandError::Stale)));
+    assert_eq!(bed.sent().len(), 2);
+    let seen = Some(bed.work_by_id(id).await.version);
+    bed.engine.retry_work(&ann, id, seen).await.unwrap();
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 3, "who looks again may repeat it again");
 }
 
 async fn a_row_that_waits_is_not_retried(bed: TestBed) {

@@ -2,6 +2,8 @@
 //!
 //! Lenient parsing would guess wrong: a time without an offset is not an instant, and 30 February is not 2 March.
 
+use std::ops::RangeInclusive;
+
 use jiff::{
     Timestamp,
     civil::{Date, Time},
@@ -23,6 +25,10 @@ pub enum InstantError {
     #[error("`{}` is no time: {}", shown(.text), .expected)]
     Time { text: String, expected: &'static str },
 }
+
+/// The years of calendar dates. Real dates lie within them; a slip such as `0226`, or a `9999` that stands for *never*,
+/// does not.
+pub const DATE_YEARS: RangeInclusive<i16> = 1900..=2200;
 
 const INSTANT: &str = "an instant is written as in RFC 3339, such as `2026-05-14T09:00:00Z`";
 const TIME_OF_DAY: &str = "a time of day is `HH:MM` or `HH:MM:SS`, such as `09:00`";

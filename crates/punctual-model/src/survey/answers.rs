@@ -5,11 +5,13 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::{Question, QuestionKind, Schema};
-use crate::fault::{Fault, pointer_step, shown};
+use crate::{
+    fault::{Fault, pointer_step, shown},
+    local_time::{DATE_YEARS, parse_date},
+};
 
 /// Answers that one submission may have.
 pub const ANSWERS_MAX: usize = 200;
@@ -156,9 +158,15 @@ fn check(kind: &QuestionKind, answer: &Value) -> Result<Value, Refused> {
         }
         QuestionKind::Date { min, max } => {
             let text = text_of(answer)?;
-            let date: Date = text
-                .parse()
+            let date = parse_date(text)
                 .map_err(|_| ("date_invalid", "The answer is a date such as `2026-05-14`.".to_owned()))?;
+            if !DATE_YEARS.contains(&date.year()) {
+                let (first, last) = (DATE_YEARS.start(), DATE_YEARS.end());
+                return Err((
+                    "date_out_of_range",
+                    format!("The year of the date is from {first} to {last}."),
+                ));
+            }
             if min.is_some_and(|min| date < min) || max.is_some_and(|max| date > max) {
                 return Err(range(bounds("The date", *min, *max)));
             }

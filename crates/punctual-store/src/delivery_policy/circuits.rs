@@ -96,6 +96,14 @@ pub async fn close(conn: &mut Conn<'_>, key: &CircuitKey) -> Result<bool> {
     Ok(conn.execute(&CLOSE, args![&key.channel, key.host()]).await? > 0)
 }
 
+const CLOSE_ALL: Sql = sql!("circuits.close_all", "DELETE FROM circuits WHERE channel = $1");
+
+/// Closes the circuit of a channel and those of its hosts: it goes, has none from now on, or goes elsewhere.
+#[boxed]
+pub async fn close_all(conn: &mut Conn<'_>, channel: &str) -> Result<u64> {
+    conn.execute(&CLOSE_ALL, args![channel]).await
+}
+
 #[derive(Record)]
 struct Count {
     count: i64,
@@ -110,4 +118,4 @@ pub async fn count(conn: &mut Conn<'_>) -> Result<i64> {
     Ok(row.count)
 }
 
-crate::db::statements![OPEN, TRIM, PROBE, REOPEN, CLOSE, COUNT];
+crate::db::statements![OPEN, TRIM, PROBE, REOPEN, CLOSE, CLOSE_ALL, COUNT];

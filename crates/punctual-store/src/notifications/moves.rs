@@ -1,5 +1,5 @@
 //! Messages that wait move with their list, when that gets another channel, and into the lane of their business unit, when
-//! that gets a share of its own.
+//! that gets a share of its own. Those that wait for the hours of a channel are ready again when it gets other hours.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -42,10 +42,14 @@ const FOLLOWERS: Sql = sql!(
        AND list_name = $5 AND follows_list AND (CAST($6 AS TEXT) IS NULL OR business_unit = $6)
      ORDER BY priority, ready_at, seq LIMIT $7",
 );
+// What the channel of before made it wait for is none of the next one's concern, which decides for itself.
 const MOVE: Sql = sql!(
-    "notifications.move", each Follower, after 3,
+    "notifications.move", each Follower, after 4,
     "UPDATE notifications
-     SET channel = $1, kind = CASE WHEN kind = $2 THEN $3 ELSE kind END, version = notifications.version + 1
+     SET channel = $1, kind = CASE WHEN kind = $2 THEN $3 ELSE kind END, version = notifications.version + 1,
+         ready_at = CASE WHEN reason_code IN ('quiet-hours', 'send-window', 'circuit-open') AND notifications.ready_at > $4
+                         THEN $4 ELSE notifications.ready_at END,
+         reason_code = CASE WHEN reason_code IN ('quiet-hours', 'send-window', 'circuit-open') THEN NULL ELSE reason_code END
      {from rows}
      WHERE notifications.seq = {.seq} AND notifications.version = {.version} AND lease_expires_at IS NULL",
 );
@@ -55,6 +59,7 @@ const MOVE: Sql = sql!(
 #[boxed]
 pub async fn move_with_list(
     tx: &mut Tx,
+    now: Timestamp,
     moved: &ListMove,
     place: Option<Place>,
     limit: i64,
@@ -66,10 +71,45 @@ pub async fn move_with_list(
     let rows: Vec<Follower> = tx.conn().fetch_all(&FOLLOWERS, all).await?;
     let Some(last) = rows.last() else { return Ok(None) };
     let next = (last.priority, last.ready_at, last.seq);
-    tx.conn().execute(&MOVE, with_rows(args![to, from.kind(), to.kind()], &rows)).await?;
+    tx.conn().execute(&MOVE, with_rows(args![to, from.kind(), to.kind(), now], &rows)).await?;
     if let Some(first) = rows.iter().map(|row| row.ready_at).min() {
-        tx.raise(Stage::Delivery, first);
+        tx.raise(Stage::Delivery, first.min(now));
     }
+    Ok(Some(next))
+}
+
+// Relies on notifications_ready, as above.
+const WAITING_FOR_HOURS: Sql = sql!(
+    "notifications.waiting_for_hours", as Follower,
+    "SELECT {columns} FROM notifications
+     WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+       AND (priority, ready_at, seq) > ($2, $3, $4) AND ready_at > $5 AND reason_code IN ('quiet-hours', 'send-window')
+     ORDER BY priority, ready_at, seq LIMIT $6",
+);
+const END_WAIT: Sql = sql!(
+    "notifications.end_wait", each Follower, after 1,
+    "UPDATE notifications SET ready_at = $1, reason_code = NULL, version = notifications.version + 1
+     {from rows}
+     WHERE notifications.seq = {.seq} AND notifications.version = {.version} AND lease_expires_at IS NULL",
+);
+
+/// Makes the next messages ready at `at` that wait for the hours of a channel, at most `limit`, so that its present hours are
+/// applied; returns the place where to go on, or nothing where none is left.
+#[boxed]
+pub async fn end_waits(
+    tx: &mut Tx,
+    at: Timestamp,
+    channel: &str,
+    place: Option<Place>,
+    limit: i64,
+) -> Result<Option<Place>> {
+    let (priority, ready_at, seq) = place.unwrap_or((-1, Timestamp::MIN, 0));
+    let all = args![channel, priority, ready_at, seq, at, limit];
+    let rows: Vec<Follower> = tx.conn().fetch_all(&WAITING_FOR_HOURS, all).await?;
+    let Some(last) = rows.last() else { return Ok(None) };
+    let next = (last.priority, last.ready_at, last.seq);
+    tx.conn().execute(&END_WAIT, with_rows(args![at], &rows)).await?;
+    tx.raise(Stage::Delivery, at);
     Ok(Some(next))
 }
 
@@ -143,4 +183,4 @@ pub async fn waiting_in_lane(
     Ok(count.rows)
 }
 
-crate::db::statements![FOLLOWERS, MOVE, OF_UNIT, JOIN_LANE, WAITING];
+crate::db::statements![FOLLOWERS, MOVE, WAITING_FOR_HOURS, END_WAIT, OF_UNIT, JOIN_LANE, WAITING];

@@ -129,7 +129,12 @@ const INSERT_RETRY: Sql = sql!(
      }RETURNING id, key, business_unit, version",
 );
 
-/// A second send of a completed row: a new row under a support-retry key, linked to the old one.
+// A new version and nothing else: whoever saw the one before did not see that the row was repeated.
+const REPEATED: Sql =
+    sql!("work.repeated", "UPDATE work SET version = version + 1 WHERE id = $1 AND version = $2");
+
+/// A second send of a completed row: a new row under a support-retry key, linked to the old one. The old one gets a new version,
+/// so that a form that is sent twice repeats it once; nothing is done where it has another one already.
 #[boxed]
 pub async fn insert_retry(
     conn: &mut Conn<'_>,
@@ -137,7 +142,10 @@ pub async fn insert_retry(
     of: &WorkRow,
     key: &str,
 ) -> Result<Option<Changed>> {
+    if conn.execute(&REPEATED, args![of.id, of.version]).await? == 0 {
+        return Ok(None);
+    }
     conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
 }
 
-crate::db::statements![INSERT_ABSENT, INSERT_ENDED, INSERT_FAILED, INSERT_RETRY];
+crate::db::statements![INSERT_ABSENT, INSERT_ENDED, INSERT_FAILED, INSERT_RETRY, REPEATED];

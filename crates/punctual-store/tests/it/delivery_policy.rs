@@ -71,6 +71,8 @@ async fn the_circuits_of_the_newest_hosts_are_kept(bed: TestBed) {
     assert!(!circuits::close(&mut tx.conn(), &host(4)).await.unwrap(), "the oldest are gone");
     assert!(circuits::close(&mut tx.conn(), &host(5)).await.unwrap());
     assert!(circuits::close(&mut tx.conn(), &own).await.unwrap(), "the channel's own circuit is not counted");
+    assert!(circuits::close_all(&mut tx.conn(), &own.channel).await.unwrap() > 0);
+    assert_eq!(circuits::close_all(&mut tx.conn(), &own.channel).await.unwrap(), 0);
 }
 
 async fn what_people_want_is_found_by_their_addresses(bed: TestBed) {

@@ -52,6 +52,8 @@ pub(super) struct AfterCommit {
     units: Vec<UnitSaved>,
     announced: Vec<String>,
     lists: Vec<(ListRow, Option<String>)>,
+    /// Channels with other hours than before.
+    channels: Vec<String>,
 }
 
 impl AfterCommit {
@@ -66,6 +68,11 @@ impl AfterCommit {
         }
         for key in self.announced {
             apply_announced(engine, providers, Some(key)).await;
+        }
+        for key in self.channels {
+            if let Err(error) = engine.channel_hours_changed(&key).await {
+                tracing::warn!(channel.key = key, %error, "messages that wait for the earlier hours of a channel could not be released");
+            }
         }
         for (list, from) in self.lists {
             if let Err(error) = engine.list_moved(&list, from.as_deref()).await {
@@ -117,7 +124,9 @@ pub(super) async fn save(
             engine.save_template_in(tx, by, Seen::Anything, new).await?;
         }
         DefinitionKind::Channel => {
-            engine.save_channel_in(tx, by, Seen::Anything, new_channel(id, value)?).await?;
+            let new = new_channel(id, value)?;
+            let (saved, has_other_hours) = engine.save_channel_in(tx, by, Seen::Anything, new).await?;
+            after.channels.extend(has_other_hours.then_some(saved.key));
         }
         DefinitionKind::List => {
             let ListRequest { kind, targets, channel, business_unit } =

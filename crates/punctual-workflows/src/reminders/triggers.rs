@@ -11,11 +11,11 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::{
-    Timestamp,
-    civil::{Date, Time},
+use jiff::civil::{Date, Time};
+use punctual_model::{
+    Fault, KeyError, ReasonCode, WorkKey,
+    local_time::{self, DATE_YEARS, InstantError},
 };
-use punctual_model::{Fault, KeyError, ReasonCode, WorkKey, local_time};
 use serde_json::Value;
 
 use super::{
@@ -49,6 +49,19 @@ enum Found {
     Date(Dated),
     Missing,
     Unreadable,
+    OutOfRange,
+}
+
+impl Found {
+    /// The date, or why a setting does not apply to the source.
+    fn date(self) -> Result<Dated, ReasonCode> {
+        match self {
+            Self::Date(date) => Ok(date),
+            Self::Missing => Err(ReasonCode::DateMissing),
+            Self::Unreadable => Err(ReasonCode::DateUnreadable),
+            Self::OutOfRange => Err(ReasonCode::DateOutOfRange),
+        }
+    }
 }
 
 struct Keys {
@@ -82,16 +95,27 @@ fn date_at(state: &Value, pointer: &str, zone: &Zone) -> Found {
     match state.pointer(pointer) {
         None | Some(Value::Null) => Found::Missing,
         Some(Value::String(text)) if text.is_empty() => Found::Missing,
-        Some(Value::String(text)) => match local_time::parse_date(text) {
-            Ok(date) => Found::Date(Dated { local: date, in_keys: date }),
-            Err(_) => local_time::parse_instant(text).map_or(Found::Unreadable, |at: Timestamp| {
-                let local = zone.date(at);
-                let written = text.get(..10).and_then(|date| local_time::parse_date(date).ok());
-                Found::Date(Dated { local, in_keys: written.unwrap_or(local) })
-            }),
-        },
+        Some(Value::String(text)) => read_date(text, zone),
         Some(_) => Found::Unreadable,
     }
+}
+
+fn read_date(text: &str, zone: &Zone) -> Found {
+    let written = text.get(..10).and_then(|date| local_time::parse_date(date).ok());
+    let dated = match (written, local_time::parse_instant(text)) {
+        (Some(date), _) if text.len() == 10 => Dated { local: date, in_keys: date },
+        (written, Ok(at)) => {
+            let local = zone.date(at);
+            Dated { local, in_keys: written.unwrap_or(local) }
+        }
+        // At the ends of the calendar, a date exists whose instant does not.
+        (Some(date), Err(InstantError::Date(_))) if !DATE_YEARS.contains(&date.year()) => {
+            return Found::OutOfRange;
+        }
+        (_, Err(_)) => return Found::Unreadable,
+    };
+    let is_real = |date: Date| DATE_YEARS.contains(&date.year());
+    if is_real(dated.local) && is_real(dated.in_keys) { Found::Date(dated) } else { Found::OutOfRange }
 }
 
 /// Reads the part of a definition under `name`, which must be an object.

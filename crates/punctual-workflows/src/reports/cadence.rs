@@ -10,7 +10,7 @@ use jiff::{
 };
 use punctual_model::{
     Fault,
-    local_time::{self, Adjustment},
+    local_time::{self, Adjustment, DATE_YEARS},
 };
 
 use super::{cron::Cron, rule::DayRule};
@@ -98,6 +98,26 @@ impl Cadence {
         let mut cadence = Self { rule, zone, zone_name, within_days: false };
         cadence.within_days = cadence.fires_within_days();
         Ok(cadence)
+    }
+
+    /// What makes it useless from an instant on: a beginning beyond the calendar, or no further occurrence.
+    pub fn faults_ahead(&self, now: Timestamp) -> Vec<Fault> {
+        let starts = match &self.rule {
+            Rule::Days { days, .. } => days.starts(),
+            Rule::Cron(_) => None,
+        };
+        if starts.is_some_and(|starts| !DATE_YEARS.contains(&starts.year())) {
+            let (first, last) = (DATE_YEARS.start(), DATE_YEARS.end());
+            let detail = format!("`startsOn` takes a date from {first} to {last}, such as `2026-05-14`.");
+            return vec![Fault::new("/cadence/startsOn", "date_out_of_range", detail)];
+        }
+        if self.next_after(now).is_some() {
+            return Vec::new();
+        }
+        let name = if matches!(self.rule, Rule::Cron(_)) { "cron" } else { "rrule" };
+        let today = self.date(now);
+        let detail = format!("It names no time after {today}; {SEARCHED_YEARS} years were searched.");
+        vec![Fault::new(format!("/cadence/{name}"), "schedule_never", detail)]
     }
 
     /// The first occurrence after an instant.

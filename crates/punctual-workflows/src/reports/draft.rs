@@ -28,7 +28,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads a definition as its author gives it.
+    /// Reads a definition as its author gives it. A cadence that is new must still fire; an import may bring one that has ended.
     #[boxed]
     pub async fn read(
         engine: &Engine,
@@ -38,8 +38,16 @@ impl Draft {
         before: Option<SubscriptionRow>,
         value: &Value,
     ) -> Result<Self, CommandError> {
+        let cadence = before.as_ref().and_then(|row| cadence_of(&row.definition));
         let mut reader = engine.store.read_for_people().await?;
-        Self::read_in(&mut reader.conn(), sources, by, guid, before, value).await
+        let draft = Self::read_in(&mut reader.conn(), sources, by, guid, before, value).await?;
+        if cadence_of(&draft.row.definition) != cadence {
+            let faults = draft.subscription.cadence.faults_ahead(engine.clock.now());
+            if !faults.is_empty() {
+                return Err(CommandError::Invalid(faults));
+            }
+        }
+        Ok(draft)
     }
 
     /// The same over a connection of the caller's, which sees what its transaction has written.
@@ -155,6 +163,11 @@ impl Draft {
 pub struct NotThereYet {
     pub channel: Option<String>,
     pub list: Option<String>,
+}
+
+/// The cadence as it is stored.
+fn cadence_of(definition: &str) -> Option<Value> {
+    serde_json::from_str::<Value>(definition).ok()?.get_mut("cadence").map(Value::take)
 }
 
 async fn zone_of(conn: &mut Conn<'_>, unit: Option<&str>) -> Result<Option<String>, StoreError> {

@@ -83,6 +83,11 @@ impl DayRule {
         days.find(|day| *day <= until).filter(|day| *day >= earliest)
     }
 
+    /// The date before which it does not fire.
+    pub fn starts(&self) -> Option<Date> {
+        self.starts
+    }
+
     /// The date from which intervals count.
     fn first(&self) -> Date {
         self.starts.unwrap_or(ANCHOR)

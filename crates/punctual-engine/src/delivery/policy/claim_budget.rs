@@ -73,7 +73,8 @@ impl Engine {
             let until = later(now, self.lease_for(Some(opened)));
             if circuit.open_until > now || !circuits::probe(&mut tx.conn(), now, &circuit_key, until).await? {
                 let again = circuit.open_until.max(later(now, ASK_AGAIN));
-                Urgency::ALL.iter().for_each(|urgency| self.policy.full_until(key, *urgency, again));
+                let full = |urgency: &Urgency| self.policy.full_until(key, opened.written(), *urgency, again);
+                Urgency::ALL.iter().for_each(full);
                 return Ok(None);
             }
             budget.probe = true;
@@ -103,7 +104,10 @@ impl Engine {
                     budget.slots = Some(Slots { limiters, urgency, free });
                     return Ok(Some(budget));
                 }
-                _ => self.policy.full_until(key, urgency, next_slot(&limiters, urgency, now)),
+                _ => {
+                    let next = next_slot(&limiters, urgency, now);
+                    self.policy.full_until(key, opened.written(), urgency, next);
+                }
             }
         }
         Ok(None)
@@ -140,6 +144,7 @@ impl Engine {
         if slots.free == count {
             self.policy.full_until(
                 opened.key.as_str(),
+                opened.written(),
                 slots.urgency,
                 next_slot(&slots.limiters, slots.urgency, now),
             );

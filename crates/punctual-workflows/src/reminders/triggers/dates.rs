@@ -6,7 +6,7 @@ use jiff::{Span, Timestamp, civil::Time};
 use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
 use serde_json::{Value, json};
 
-use super::{Dated, Found, Keys, bounds, date_at, part, pointer_at, send_time};
+use super::{Dated, Keys, bounds, date_at, part, pointer_at, send_time};
 use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
 
 pub struct DateBased;
@@ -51,10 +51,9 @@ impl TriggerRule for Dates {
     fn wanted(&self, case: &Case<'_>, _at: Timestamp) -> Wanted {
         let found = case.source.state.pointer(&self.field).cloned().unwrap_or(Value::Null);
         let values = vec![("date", json!({ "field": self.field, "value": found }))];
-        let target = match date_at(&case.source.state, &self.field, case.zone) {
-            Found::Date(date) => date,
-            Found::Missing => return Wanted { values, ..Wanted::nothing(ReasonCode::DateMissing) },
-            Found::Unreadable => return Wanted { values, ..Wanted::nothing(ReasonCode::DateUnreadable) },
+        let target = match date_at(&case.source.state, &self.field, case.zone).date() {
+            Ok(date) => date,
+            Err(reason) => return Wanted { values, ..Wanted::nothing(reason) },
         };
         let candidates = self.offsets.iter().filter_map(|offset| self.candidate(case, target, *offset));
         Wanted {

@@ -14,7 +14,7 @@ use jiff::{
 use punctual_model::{Fault, KeyParts, ReasonCode, Trigger, WorkKey, local_time};
 use serde_json::{Value, json};
 
-use super::{Dated, Found, Keys, bounds, date_at, part, pointer_at, send_time};
+use super::{Dated, Keys, bounds, date_at, part, pointer_at, send_time};
 use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
 
 /// How far another hour and another zone can move an occurrence.
@@ -80,10 +80,9 @@ impl TriggerRule for Anniversary {
     fn wanted(&self, case: &Case<'_>, at: Timestamp) -> Wanted {
         let found = case.source.state.pointer(&self.field).cloned().unwrap_or(Value::Null);
         let values = vec![("date", json!({ "field": self.field, "value": found }))];
-        let first = match date_at(&case.source.state, &self.field, case.zone) {
-            Found::Date(date) => date,
-            Found::Missing => return Wanted { values, ..Wanted::nothing(ReasonCode::DateMissing) },
-            Found::Unreadable => return Wanted { values, ..Wanted::nothing(ReasonCode::DateUnreadable) },
+        let first = match date_at(&case.source.state, &self.field, case.zone).date() {
+            Ok(date) => date,
+            Err(reason) => return Wanted { values, ..Wanted::nothing(reason) },
         };
         let present = self.from(case, first, at);
         // One that is due or near may have been sent already, the latter before its hour or zone was changed; then the
@@ -106,11 +105,7 @@ impl TriggerRule for Anniversary {
         key: &WorkKey,
         _due_at: Timestamp,
     ) -> Result<Candidate, ReasonCode> {
-        let first = match date_at(&case.source.state, &self.field, case.zone) {
-            Found::Date(date) => date,
-            Found::Missing => return Err(ReasonCode::DateMissing),
-            Found::Unreadable => return Err(ReasonCode::DateUnreadable),
-        };
+        let first = date_at(&case.source.state, &self.field, case.zone).date()?;
         // An occurrence is wanted wherever it is in the chain, whatever comes first when seen from its moment.
         let KeyParts::ReminderOccurrence { occurrence, .. } = key.parts() else {
             return Err(ReasonCode::NoLongerWanted);
@@ -121,7 +116,7 @@ impl TriggerRule for Anniversary {
     }
 
     fn next(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate> {
-        let Found::Date(first) = date_at(&case.source.state, &self.field, case.zone) else { return None };
+        let first = date_at(&case.source.state, &self.field, case.zone).date().ok()?;
         let mut n = self.periods_until(first.local, case, now);
         // The next one is due later than now, whatever lateness would allow for the present one.
         loop {
