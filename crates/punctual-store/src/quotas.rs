@@ -28,7 +28,7 @@ use crate::{
 const FRESH_FOR: Duration = Duration::from_secs(1);
 /// How long a day's count may be used without asking again.
 const COUNT_FRESH_FOR: Duration = Duration::from_secs(2);
-/// A node asks again after it has given this part of what was left, so that so many nodes that looked at the same moment do not pass the quota.
+/// A node asks again after it has given this part of what was left, so that so many nodes that counted in the same moment do not pass the quota.
 const PARTS: i64 = 8;
 /// With so few rows left the table is asked every time, so that nodes together pass a quota by what they are committing alone.
 const NEAR: i64 = 2_000;
