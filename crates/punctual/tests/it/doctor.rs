@@ -135,11 +135,14 @@ async fn each_reason_why_a_database_cannot_be_opened_has_its_own_repair() {
     let other_user = url.replacen("postgres@", "nobody_of_this_name@", 1);
     assert!(repair(&place, &other_user).contains("Correct user and password"));
     // tidy-allow: a schema of another version
+    // tidy-allow: what another program leaves in the database
     run_on(&url, "DELETE FROM schema_steps WHERE version = (SELECT MAX(version) FROM schema_steps)").await;
     assert!(repair(&place, &url).contains("`punctual migrate`"));
     // tidy-allow: a schema of another version
+    // tidy-allow: what another program leaves in the database
     run_on(&url, "INSERT INTO schema_steps (version, name, applied_at) VALUES (9999, '9999_later', 0)").await;
     // tidy-allow: a schema of another version
+    // tidy-allow: what another program leaves in the database
     run_on(&url, "UPDATE facts SET value = '9999' WHERE name = 'schema.oldest-node'").await;
     assert!(repair(&place, &url).contains("Install the version of the other nodes"));
 }
