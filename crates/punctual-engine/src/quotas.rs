@@ -161,7 +161,7 @@ impl Engine {
         Ok(folded)
     }
 
-    /// How many messages of the unit with this lane are due and wait for a call, up to [`COUNTED`].
+    /// How many messages of the unit with this lane are due and wait for a call, up to 10,000.
     #[boxed]
     pub async fn waiting_in_lane(&self, lane: i64) -> Result<i64, StoreError> {
         let channels = self.channels_with_messages().await?;
