@@ -124,9 +124,10 @@ impl DriverError {
         }
     }
 
-    /// Whether the statement was ended because another session kept a lock for too long.
-    pub(crate) fn waited_for_a_lock(&self) -> bool {
-        matches!(self, Self::Postgres(sqlx::Error::Database(refusal)) if refusal.code().as_deref() == Some("55P03"))
+    /// Whether the statement was ended because another session kept a lock for too long, or waited for a lock of this one.
+    pub(crate) fn gave_way(&self) -> bool {
+        matches!(self, Self::Postgres(sqlx::Error::Database(refusal))
+            if refusal.code().is_some_and(|code| matches!(&*code, "55P03" | "40P01")))
     }
 
     /// Whether it is what PgBouncer says to the settings that a session is opened with.

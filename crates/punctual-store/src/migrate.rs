@@ -183,7 +183,7 @@ pub(crate) async fn on_postgres(
     }
     for step in missing {
         match sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(DriverError::from) {
-            Err(error) if error.waited_for_a_lock() => {
+            Err(error) if error.gave_way() => {
                 tx.rollback().await.map_err(StoreError::connection)?;
                 let holder: Option<String> = sqlx::query_scalar(LONGEST_OPEN)
                     .persistent(false)

@@ -197,6 +197,22 @@ pub async fn run_on(url: &str, statements: &str) {
     run.unwrap_or_else(|error| panic!("{statements}: {error}"));
 }
 
+/// Runs statements as a migration does: in one transaction that gives way to sessions that are in its way. Returns whether it
+/// was committed.
+///
+/// # Panics
+/// When they fail for another reason.
+pub async fn migrate_on(url: &str, statements: &str) -> bool {
+    let conn = PgConnection::connect(url).await;
+    let mut conn = conn.unwrap_or_else(|error| panic!("no connection: {error}"));
+    let statements = format!("BEGIN; SET LOCAL lock_timeout = 2000; {statements}; COMMIT");
+    let run = sqlx::raw_sql(AssertSqlSafe(statements.clone())).execute(&mut conn).await;
+    let Err(error) = run else { return true };
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    assert!(code.is_some_and(|code| matches!(&*code, "55P03" | "40P01")), "{statements}: {error}");
+    false
+}
+
 /// A session with an open transaction, such as that of a backup; it ends with this value.
 pub struct OpenTransaction(PgConnection);
 
@@ -213,6 +229,15 @@ impl OpenTransaction {
         let run = sqlx::raw_sql(AssertSqlSafe(statements.clone())).execute(&mut conn).await;
         run.unwrap_or_else(|error| panic!("{statements}: {error}"));
         Self(conn)
+    }
+
+    /// Runs further statements in it.
+    ///
+    /// # Panics
+    /// When they fail.
+    pub async fn run(&mut self, statements: &str) {
+        let run = sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut self.0).await;
+        run.unwrap_or_else(|error| panic!("{statements}: {error}"));
     }
 
     /// Ends it, and what it has locked is free.

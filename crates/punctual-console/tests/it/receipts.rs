@@ -71,14 +71,14 @@ async fn a_message_s_page_distinguishes_accepted_and_confirmed(bed: TestBed) {
         "Did not arrive at bob@example.org",
         "The provider took it, and it did not arrive",
         "bob@example.org: 550 5.1.1 &#60;gone&#62;",
-        "I have seen it",
+        "Mark as seen",
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     assert!(client.page("/attention").await.contains("not delivered"));
     client.act(&format!("{path}/acknowledge"), &[]).await.leads_to(&path);
     let page = client.page(&path).await;
-    assert!(!page.contains("I have seen it") && page.contains("Seen"), "{page}");
+    assert!(!page.contains("Mark as seen") && page.contains("Seen"), "{page}");
     let list = client.page("/suppressions").await;
     assert!(list.contains("bob@example.org") && list.contains(">bounced</span>"), "{list}");
     let reader = client.with_key(&[Scope::Read], None).await;

@@ -349,6 +349,28 @@ async fn a_step_does_not_wait_for_long_behind_an_open_transaction() {
     old.open().await.close().await;
 }
 
+/// Waits until a step waits for the table that this session has, and then for one that the step has.
+const WAIT_FOR_EACH_OTHER: &str = "
+    DO $$ BEGIN
+        WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = 'inbox'::regclass AND NOT granted) LOOP
+            PERFORM pg_sleep(0.01);
+        END LOOP;
+    END $$;
+    LOCK TABLE work IN ACCESS SHARE MODE";
+
+/// PostgreSQL alone, as above. It ends one of two sessions that wait for each other: the one that waited first.
+#[tokio::test]
+async fn a_step_gives_way_to_a_session_that_waits_for_it() {
+    let text = kept::texts(Database::Postgres).remove(&46).expect("the first that is kept");
+    let old = Old::kept(Database::Postgres, &text).await;
+    let mut report =
+        OpenTransaction::begin(&old.url(), "a report", "LOCK TABLE inbox IN ACCESS SHARE MODE").await;
+    let (refused, ()) = tokio::join!(old.try_open(), report.run(WAIT_FOR_EACH_OTHER));
+    assert!(matches!(refused, Err(StoreError::MigrationBlocked(..))), "{:?}", refused.err());
+    report.end().await;
+    old.open().await.close().await;
+}
+
 const WORK: &str =
     "INSERT INTO work (key, kind, trigger_type, due_at, ready_at, status, input_hash, input, created_at, updated_at)
      VALUES ('<key>', 'test', 'at', 1, 1, 'pending', 'h', '{}', 1, 1)";
